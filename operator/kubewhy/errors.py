@@ -26,6 +26,7 @@ The type tells the caller what to do; the text tells a person what happened, to 
     │   ├── ModelContextExceeded    the request is longer than the model's window
     │   ├── ModelRefused            the provider's content filter ended the reply
     │   └── ModelProtocolError      the reply can't be read
+    ├── PayloadError                a message of an alert source can't be read: change nothing, answer 400
     └── ToolFailure                 a tool can't give a result; carries the status for the model
 """
 
@@ -148,6 +149,10 @@ class ModelRefused(ModelError):
 
 class ModelProtocolError(ModelError):
     """The reply does not follow the protocol."""
+
+
+class PayloadError(KubewhyError):
+    """A message of an alert source can't be read at all; the text holds nothing of its content."""
 
 
 class ToolFailure(KubewhyError):  # noqa: N818 - an outcome for the model, not a fault of the program
