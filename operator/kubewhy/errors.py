@@ -155,7 +155,7 @@ class PayloadError(KubewhyError):
     """A message of an alert source can't be read at all; the text holds nothing of its content."""
 
 
-class ToolFailure(KubewhyError):  # noqa: N818 - an outcome for the model, not a fault of the program
+class ToolFailure(KubewhyError):
     """A tool can't give a result.
 
     Attributes:

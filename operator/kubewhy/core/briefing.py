@@ -53,7 +53,9 @@ def parse(text: str) -> Briefing:
         namespace=namespace[1],
         question=_fenced(text, "question"),
         subject=_read_subject(text.split("\n")[1]),
-        alerts=tuple(alerts.Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()),
+        alerts=tuple(
+            alerts.Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()
+        ),
     )
 
 

@@ -11,14 +11,15 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
+from kubewhy.api import bounds, values
 from kubewhy.core import subjects, tools
 
 SHORTEST_QUOTE = 12
 """Characters that a quote needs unless it is a whole line of the output."""
 
-STATEMENT_LENGTH = 1024
-QUOTE_LENGTH = 1024
-LIST_LENGTH = 20
+STATEMENT_LENGTH = bounds.STATEMENT
+QUOTE_LENGTH = bounds.QUOTE
+LIST_LENGTH = bounds.FINDINGS
 
 
 class Verdict(enum.StrEnum):
@@ -29,12 +30,8 @@ class Verdict(enum.StrEnum):
     INCONCLUSIVE = "Inconclusive"
 
 
-class Confidence(enum.StrEnum):
-    """How sure the model says that it is."""
-
-    HIGH = "High"
-    MEDIUM = "Medium"
-    LOW = "Low"
+Confidence = values.Confidence
+"""How sure the model says that it is."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +122,10 @@ CONCLUDE = tools.ToolSpec(
                 "type": "object",
                 "properties": {
                     "statement": {"type": "string"},
-                    "mechanism": {"type": "string", "description": "One CamelCase word, such as OOMKilled."},
+                    "mechanism": {
+                        "type": "string",
+                        "description": "One CamelCase word, such as OOMKilled.",
+                    },
                     "subject": {
                         "type": "object",
                         "properties": {
@@ -148,7 +148,10 @@ CONCLUDE = tools.ToolSpec(
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {"description": {"type": "string"}, "command": {"type": "string"}},
+                    "properties": {
+                        "description": {"type": "string"},
+                        "command": {"type": "string"},
+                    },
                     "required": ["description"],
                 },
             },
@@ -244,7 +247,9 @@ def _root_cause(value: object) -> RootCause | None:
 
 
 def _confidence(value: object) -> Confidence:
-    return next((level for level in Confidence if level.lower() == str(value).lower()), Confidence.LOW)
+    return next(
+        (level for level in Confidence if level.lower() == str(value).lower()), Confidence.LOW
+    )
 
 
 def _subject(value: object) -> subjects.Subject | None:
@@ -271,14 +276,19 @@ def _evidence(value: object) -> tuple[Evidence, ...]:
 
 
 def _findings(value: object) -> tuple[Finding, ...]:
-    found = (Finding(statement=item) if isinstance(item, str) else _finding(item) for item in _items(value))
+    found = (
+        Finding(statement=item) if isinstance(item, str) else _finding(item)
+        for item in _items(value)
+    )
     return tuple(item for item in found if item and item.statement)
 
 
 def _finding(value: object) -> Finding | None:
     if not isinstance(value, Mapping):
         return None
-    return Finding(statement=_text(value.get("statement")), evidence=_evidence(value.get("evidence")))
+    return Finding(
+        statement=_text(value.get("statement")), evidence=_evidence(value.get("evidence"))
+    )
 
 
 def _actions(value: object) -> tuple[Action, ...]:

@@ -200,7 +200,9 @@ class Tool(Protocol):
     def spec(self) -> tools.ToolSpec:
         """What the model sees."""
 
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> Awaitable[tools.ToolOutput]:
+    def run(
+        self, context: ToolContext, arguments: Mapping[str, Any]
+    ) -> Awaitable[tools.ToolOutput]:
         """Run once with arguments that fit `spec.parameters` (nulls dropped, unknown names refused before).
 
         The caller bounds the time, turns `errors.ToolFailure` and `errors.ApiError` into results, and redacts.

@@ -8,30 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from kubewhy.api import values
+
 STORED_TEXT_BYTES = 1024 * 1024
 """Most bytes of one result's redacted text that the journal keeps (design.md §6)."""
 
+INLINE_TEXT_CHARACTERS = 16 * 1024
+"""A longer result is stored as a record of its own, to which the journal's event refers by digest."""
 
-class ToolStatus(enum.StrEnum):
-    """How a call ended. `NoData` ("looked, nothing there") is never mixed with `Error` ("could not look")."""
 
-    SUCCESS = "Success"
-    ERROR = "Error"
-    NO_DATA = "NoData"
-    NOT_FOUND = "NotFound"
-    APPROVAL_REQUIRED = "ApprovalRequired"
-    CLIENT_PAUSE = "ClientPause"
-    DENIED = "Denied"
-    EXPIRED = "Expired"
-    TIMED_OUT = "TimedOut"
-    FORBIDDEN = "Forbidden"
-    REFUSED = "Refused"
-    INTERRUPTED = "Interrupted"
-    UNKNOWN = "Unknown"
+ToolStatus = values.ToolStatus
+"""How a call ended. `NoData` ("looked, nothing there") is never mixed with `Error` ("could not look")."""
 
 
 class ToolEffect(enum.StrEnum):
@@ -94,6 +86,16 @@ class ToolResult:
     total_bytes: int = 0
     truncated: bool = False
     duration_ms: int = 0
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of `text`: the name under which a long one is stored."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def inline(self) -> bool:
+        """Whether `text` is stored within the event itself."""
+        return len(self.text) <= INLINE_TEXT_CHARACTERS
 
 
 def canonical(value: object) -> str:

@@ -30,7 +30,9 @@ class Shown:
 def render(call: tools.ToolCall, result: tools.ToolResult, *, fence: str, limit: int) -> str:
     """The result message of one call, with at most about `limit` characters of output: its head and its tail."""
     text = excerpt(result.text, limit)
-    cut = " (cut: ask more narrowly for the rest)" if result.truncated or text != result.text else ""
+    cut = (
+        " (cut: ask more narrowly for the rest)" if result.truncated or text != result.text else ""
+    )
     return (
         f"[{call.id}] {call.tool}: {result.status}, {result.total_bytes} bytes{cut}\n"
         f"<output-{fence}>\n{text}\n</output-{fence}>"

@@ -1,0 +1,1 @@
+"""The imperative shell around the core: perform what is due, journal it, apply it."""
