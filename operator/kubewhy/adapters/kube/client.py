@@ -197,6 +197,12 @@ def service_account(namespace: str, name: str) -> str:
     return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
 
 
+def closing(stream: AsyncIterator[bytes]) -> contextlib.AbstractAsyncContextManager[Any]:
+    """End the stream's request when the block ends, also where the stream was not read to its end."""
+    generator: Any = stream
+    return contextlib.aclosing(generator)
+
+
 def _headers(*, accept: str, content_type: str, impersonate: str) -> dict[str, str]:
     headers = {"Accept": accept}
     if content_type:
