@@ -30,8 +30,7 @@ def admit(
     current: state.State, step: state.StepState, reply: events.ModelReplied
 ) -> state.StepState:
     """The step with its reply read: calls with ids, refusals answered, the conclusion found and checked."""
-    assert current.opened is not None
-    offered = {} if step.final else {spec.name: spec for spec in current.opened.tools}
+    offered = {} if step.final else {spec.name: spec for spec in current.input.tools}
     known = {*offered, conclusion.CONCLUDE.name}
     reading = replies.read(
         messages.ModelReply(text=reply.text, calls=reply.calls, finish=reply.finish), known
@@ -46,7 +45,7 @@ def admit(
         fault="",
     )
     requested = reading.calls[:CALLS_STORED]
-    room = min(CALLS_PER_STEP, current.opened.limits.tool_calls - current.executed_calls)
+    room = min(CALLS_PER_STEP, current.input.limits.tool_calls - current.executed_calls)
     calls: list[state.CallState] = []
     for index, request in enumerate(requested):
         call = _call(f"{step.number}-{index}", request, offered)

@@ -17,16 +17,12 @@ _NUDGE = "Your last reply had neither a tool call nor an answer. Call a tool, or
 
 def messages(state: State) -> tuple[Message, ...]:
     """The whole conversation up to the step that is asked now. Every call is followed by exactly one result."""
-    assert state.opened is not None
-    first = Message(role=Role.SYSTEM, text=state.opened.system)
-    task = Message(
-        role=Role.USER, text=briefing.render(state.opened.task, fence=state.opened.fence)
-    )
+    first = Message(role=Role.SYSTEM, text=state.input.system)
+    task = Message(role=Role.USER, text=briefing.render(state.input.task, fence=state.input.fence))
     return (first, task, *_steps(state))
 
 
 def _steps(state: State) -> Iterator[Message]:
-    assert state.opened is not None
     for step in state.steps:
         if step.final:
             yield Message(role=Role.USER, text=_last_words(step.limit))
@@ -35,7 +31,7 @@ def _steps(state: State) -> Iterator[Message]:
         if step.text or step.calls:
             calls = tuple(call.call for call in step.calls)
             yield Message(role=Role.ASSISTANT, text=step.text, calls=calls)
-        yield from _results(step, state.opened.fence)
+        yield from _results(step, state.input.fence)
         if not step.calls and not step.answer:
             yield Message(role=Role.USER, text=_NUDGE)
 

@@ -9,7 +9,7 @@ from kubewhy.core import conclusion, tools
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskModel:
-    """Send the conversation to the model. `final`: offer no tools and ask for the answer, because `limit` was reached."""
+    """Send the conversation to the model. `final`: without tools, for the answer, as `limit` was reached."""
 
     step: int
     final: bool = False

@@ -31,9 +31,9 @@ _ENDINGS = {
 
 
 def apply(state: State, event: events.Event) -> State:
-    """The state after one more event. Events that no longer apply (a reply to an older step) change nothing but counts."""
+    """The state after one more event; one that no longer applies (a stale reply) changes only the count."""
     changed = _APPLY[type(event)](state, event)
-    return dataclasses.replace(changed, events=state.events + 1, last_at=event.at)
+    return dataclasses.replace(changed, event_count=state.event_count + 1, last_at=event.at)
 
 
 def due(state: State) -> tuple[effects.Effect, ...]:
@@ -118,7 +118,7 @@ def _due_in(state: State) -> tuple[effects.Effect, ...]:
     if step is None:
         return _ask(state, 1)
     if step.error is not None:
-        return _after_error(state, step)
+        return _after_error(state, step, step.error)
     if not step.replied:
         return (effects.AskModel(step=step.number, final=step.final, limit=step.limit),)
     if any(call.result is None for call in step.calls):
@@ -147,14 +147,15 @@ def _after_step(state: State, step: StepState) -> tuple[effects.Effect, ...]:
     return _ask(state, step.number + 1)
 
 
-def _after_error(state: State, step: StepState) -> tuple[effects.Effect, ...]:
-    assert step.error is not None
-    if step.error.error == "ModelProtocolError":
-        return _again(state, step, step.error.message)
-    reason = _ENDINGS.get(step.error.error, "ModelUnavailable")
+def _after_error(
+    state: State, step: StepState, error: events.ModelFailed
+) -> tuple[effects.Effect, ...]:
+    if error.error == "ModelProtocolError":
+        return _again(state, step, error.message)
+    reason = _ENDINGS.get(error.error, "ModelUnavailable")
     if reason == "ModelUnavailable" and state.time_short and not step.final:
         return _ask(state, step.number + 1)
-    return (_finish(state, reason, step.error.message),)
+    return (_finish(state, reason, error.message),)
 
 
 def _again(state: State, step: StepState, fault: str) -> tuple[effects.Effect, ...]:
@@ -165,8 +166,7 @@ def _again(state: State, step: StepState, fault: str) -> tuple[effects.Effect, .
 
 
 def _ask(state: State, number: int) -> tuple[effects.Effect, ...]:
-    assert state.opened is not None
-    out = limits.exhausted(state.opened.limits, usage=state.usage)
+    out = limits.exhausted(state.input.limits, usage=state.usage)
     if out:
         return (
             _finish(state, "BudgetExhausted", f"limits.{out} left nothing for the concluding step"),
@@ -176,7 +176,7 @@ def _ask(state: State, number: int) -> tuple[effects.Effect, ...]:
         "seconds"
         if state.time_short
         else limits.spent(
-            state.opened.limits,
+            state.input.limits,
             steps=number - 1,
             tool_calls=state.executed_calls,
             usage=state.usage,
@@ -316,7 +316,7 @@ def _returned(state: State, event: events.ToolReturned) -> State:
     return _with_call(_progressed(state), event.call, end)
 
 
-def _time_ran_short(state: State, event: events.TimeRanShort) -> State:
+def _time_ran_short(state: State, _event: events.TimeRanShort) -> State:
     """Calls that have not started are answered as not run, so that the concluding step can be asked."""
     text = "not run: the time for this investigation was over"
     result = tools.ToolResult(status=tools.ToolStatus.TIMED_OUT, text=text, total_bytes=len(text))
@@ -330,7 +330,7 @@ def _time_ran_short(state: State, event: events.TimeRanShort) -> State:
     return _with_step(state, dataclasses.replace(state.step, calls=calls))
 
 
-def _deadline_reached(state: State, event: events.DeadlineReached) -> State:
+def _deadline_reached(state: State, _event: events.DeadlineReached) -> State:
     return dataclasses.replace(state, time_short=True, deadline_reached=True)
 
 
@@ -349,7 +349,7 @@ def _resumed(state: State, event: events.Resumed) -> State:
     )
 
 
-def _cancel_requested(state: State, event: events.CancelRequested) -> State:
+def _cancel_requested(state: State, _event: events.CancelRequested) -> State:
     return dataclasses.replace(state, cancel_requested=True)
 
 

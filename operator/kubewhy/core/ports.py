@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from kubewhy.core import messages, subjects, tools
+from kubewhy.core import messages, snapshots, subjects, tools
 
 
 class Clock(Protocol):
@@ -111,7 +112,7 @@ class KubeReader(Protocol):
     ) -> Mapping[str, Any]:
         """The server's Table form (what kubectl prints) of one object or of one page of a list."""
 
-    def logs(
+    def logs(  # noqa: PLR0913 - the API's own parameters
         self,
         pod: str,
         *,
@@ -220,37 +221,38 @@ class Toolset:
     problem: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RunKey:
-    """Identity of one Investigation: the UID decides, namespace and name address it."""
-
-    namespace: str
-    name: str
-    uid: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+RunKey = snapshots.RunKey
+"""Identity of one Investigation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Events appended together: `number` counts batches from 0, `data` is the codec's bytes."""
+    """Events appended together: `number` counts batches from 0, `data` is the codec's bytes.
+
+    `previous` is the sha256 of the batch before ("" for the first): the chain that shows a missing or changed batch.
+    """
 
     number: int
     first_event: int
     event_count: int
     epoch: int
     data: bytes
+    previous: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of `data`."""
+        return hashlib.sha256(self.data).hexdigest()
 
 
 class Journal(Protocol):
     """Append-only, immutable batches of events; large outputs are stored apart by their sha256."""
 
     async def load(self, key: RunKey) -> Sequence[Batch]:
-        """All batches in order.
+        """All batches that are there, by number; the caller checks that they form a chain.
 
         Raises:
-            errors.JournalLost: a batch is missing or its hash chain is broken.
+            errors.JournalLost: a record's content doesn't fit its own hash.
             errors.JournalUnavailable: can't be read now.
         """
 
@@ -273,3 +275,41 @@ class Journal(Protocol):
         Raises:
             errors.JournalLost: it is not there or damaged.
         """
+
+
+class Investigations(Protocol):
+    """The Investigations of the cluster: reading them, and writing their status under compare-and-swap."""
+
+    async def read(self, key: RunKey) -> snapshots.Snapshot:
+        """The object as it is now.
+
+        Raises:
+            errors.ApiNotFound: it is gone, or another object has its name.
+        """
+
+    async def unfinished(self) -> Sequence[snapshots.Snapshot]:
+        """All Investigations that have not finished, oldest first."""
+
+    async def write_status(
+        self, key: RunKey, status: Mapping[str, Any], *, resource_version: str
+    ) -> str:
+        """Merge `status` into the object's status if its version is still that; the new resourceVersion.
+
+        Raises:
+            errors.ApiConflict: somebody wrote in between.
+            errors.ApiNotFound, errors.ApiTooLarge, errors.ApiInvalid, errors.ApiForbidden, errors.ApiUnavailable.
+        """
+
+
+class Holders(Protocol):
+    """The replicas of the operator that are alive, by the Leases they renew."""
+
+    async def live(self) -> frozenset[str]:
+        """Names of the holders whose Lease has not run out."""
+
+
+class KubeEvents(Protocol):
+    """Posts Kubernetes Events about an Investigation; losing one is no fault."""
+
+    async def post(self, key: RunKey, *, kind: str, reason: str, message: str) -> None:
+        """`kind` is "Normal" or "Warning", `reason` one CamelCase word; the same reason is posted once per run."""

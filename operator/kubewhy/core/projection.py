@@ -1,4 +1,4 @@
-"""From state to `status`: a pure function, so that status can be rebuilt from the journal at any time (design.md §2)."""
+"""From state to `status`: a pure function, so status can be rebuilt from the journal at any time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from kubewhy.core import conclusion, messages, records, report, state, subjects,
 
 TARGET_BYTES = 128 * 1024
 """Size of the JSON that a status usually stays under (design.md §5)."""
+
+
+_TRACE_SIZES = ((bounds.EXCERPT, bounds.TRACE), (512, bounds.TRACE), (128, 100), (0, 50))
+"""Characters per excerpt and number of calls that are tried in turn until the status fits."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +40,18 @@ def pending(source: Source) -> status.InvestigationStatus:
 
 def project(current: state.State, source: Source) -> status.InvestigationStatus:
     """The whole status, its trace shortened step by step until it fits `TARGET_BYTES`."""
-    for excerpt, entries in (
-        (bounds.EXCERPT, bounds.TRACE),
-        (512, bounds.TRACE),
-        (128, 100),
-        (0, 50),
-    ):
+    calls = sum(1 for _ in current.calls())
+    projected = _projected(current, source, trace=(), complete=not calls)
+    for excerpt, entries in _TRACE_SIZES:
         trace = _trace(current, source, excerpt=excerpt, entries=entries)
-        complete = entries >= sum(1 for _ in current.calls())
-        projected = _projected(current, source, trace=trace, complete=complete)
-        if (
-            len(projected.model_dump_json(by_alias=True, exclude_none=True).encode())
-            <= TARGET_BYTES
-        ):
+        projected = _projected(current, source, trace=trace, complete=entries >= calls)
+        if _size(projected) <= TARGET_BYTES:
             return projected
     return _minimal(projected)
+
+
+def _size(projected: status.InvestigationStatus) -> int:
+    return len(projected.model_dump_json(by_alias=True, exclude_none=True).encode())
 
 
 def small(whole: status.InvestigationStatus) -> status.InvestigationStatus:
@@ -97,7 +98,7 @@ def _projected(
         trace=trace,
         finished=True if end else None,
         claim=status.Claim(holder=current.holder if source.held else "", epoch=current.epoch),
-        records=status.Records(count=source.batches, events=current.events),
+        records=status.Records(count=source.batches, events=current.event_count),
         runtime=_runtime(current),
     )
 
@@ -109,10 +110,8 @@ def _conditions(
     started = current.opened.at if current.opened else source.created
     ended = end.at if end else source.created
     trace = conditions.TraceCompleteReason
-    if not end:
-        trace_reason = trace.UNDECIDED
-    else:
-        trace_reason = trace.COMPLETE if complete else trace.TRUNCATED
+    outcome = trace.COMPLETE if complete else trace.TRUNCATED
+    trace_reason = outcome if end else trace.UNDECIDED
     delivered = conditions.DeliveredReason
     succeeded, message = _succeeded(current)
     found = (
@@ -132,7 +131,7 @@ def _conditions(
 def _succeeded(current: state.State) -> tuple[conditions.SucceededReason, str]:
     reasons = conditions.SucceededReason
     if current.concluded is not None:
-        return reasons(current.concluded.reason), current.concluded.message
+        return _by_word(current.concluded.reason), current.concluded.message
     if current.suspended:
         return reasons.SUSPENDED, ""
     return reasons.RUNNING, ""
@@ -214,6 +213,10 @@ def _actions(actions: Iterable[conclusion.Action]) -> tuple[status.Action, ...]:
         status.Action(description=item.description, command=item.command or None)
         for item in actions
     )
+
+
+def _by_word(word: str) -> conditions.SucceededReason:
+    return next(reason for reason in conditions.SucceededReason if reason.value == word)
 
 
 _NOT_SEEN = frozenset(

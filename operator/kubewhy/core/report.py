@@ -19,7 +19,8 @@ def render(current: state.State) -> str:
 
 def _lines(current: state.State) -> Iterator[str]:
     end = current.concluded
-    assert end is not None
+    if end is None:
+        return
     yield f"# {end.reason}: {_inert(end.message)}"
     if end.conclusion is not None:
         yield from _answer(end.conclusion)

@@ -1,4 +1,4 @@
-"""Everything a run knows about itself, folded from its journal. Values only; `loop.apply` is the one that changes them."""
+"""Everything a run knows about itself, folded from its journal. Only `loop.apply` makes new ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from kubewhy.core import conclusion, events, messages, tools
 
 _NO_TIME = datetime.timedelta()
+_NO_USAGE = messages.Usage()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class StepState:
     in_flight: bool = True
     replied: bool = False
     text: str = ""
-    usage: messages.Usage = messages.Usage()
+    usage: messages.Usage = _NO_USAGE
     calls: tuple[CallState, ...] = ()
     answer: conclusion.Conclusion | None = None
     fault: str = ""
@@ -58,7 +59,7 @@ class State:
     holder: str = ""
     claims_without_progress: int = 0
     steps: tuple[StepState, ...] = ()
-    usage: messages.Usage = messages.Usage()
+    usage: messages.Usage = _NO_USAGE
     unaccounted_calls: int = 0
     suspended: bool = False
     waiting_since: datetime.datetime | None = None
@@ -68,8 +69,19 @@ class State:
     cancel_requested: bool = False
     alerts_resolved_at: datetime.datetime | None = None
     concluded: events.Concluded | None = None
-    events: int = 0
+    event_count: int = 0
     last_at: datetime.datetime | None = None
+
+    @property
+    def input(self) -> events.Opened:
+        """The run's frozen input.
+
+        Raises:
+            ValueError: the run has not been opened.
+        """
+        if self.opened is None:
+            raise ValueError("the run has not been opened")
+        return self.opened
 
     @property
     def step(self) -> StepState | None:

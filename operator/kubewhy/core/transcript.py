@@ -12,7 +12,8 @@ import re
 from kubewhy.core import tools
 
 _SHOWN = re.compile(
-    r"^\[(?P<id>\S+)\] (?P<tool>\S+): (?P<status>[A-Za-z]+)[^\n]*\n<output-(?P<fence>\w+)>\n(?P<text>.*)\n</output-(?P=fence)>$",
+    r"^\[(?P<id>\S+)\] (?P<tool>\S+): (?P<status>[A-Za-z]+)[^\n]*\n"
+    r"<output-(?P<fence>\w+)>\n(?P<text>.*)\n</output-(?P=fence)>$",
     re.DOTALL,
 )
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import datetime
 from collections.abc import Sequence
+from typing import Any
 
 from kubewhy.core import effects, events, loop, state, tools
 from kubewhy.engine import crashpoints, inbox, ledger, perform
@@ -116,14 +117,13 @@ async def _until_done(
     """Wait for all tasks; return earlier when a person cancels or the time for them is over."""
     changed = asyncio.ensure_future(box.changed.wait())
     try:
-        pending: set[asyncio.Future[object]] = set(tasks)
+        pending = set(tasks)
         while pending and not box.wishes.cancel:
             left = _seconds_left(book)
             if left is not None and left <= 0:
                 return
-            await asyncio.wait(
-                {*pending, changed}, timeout=left, return_when=asyncio.FIRST_COMPLETED
-            )
+            waited: list[asyncio.Future[Any]] = [*pending, changed]
+            await asyncio.wait(waited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             pending = {task for task in pending if not task.done()}
             if changed.done() and pending:
                 box.changed.clear()

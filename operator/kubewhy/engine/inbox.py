@@ -1,4 +1,4 @@
-"""What the outside wants of a running Investigation: the newest wishes of its spec, and the wake-up that goes with them."""
+"""What the outside wants of a running Investigation, and the wake-up that goes with it."""
 
 from __future__ import annotations
 

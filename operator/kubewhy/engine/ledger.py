@@ -40,6 +40,7 @@ class Ledger:
         self._journal = journal
         self._listeners = listeners
         self._epoch = 0
+        self._last = ""
 
     async def load(self) -> None:
         """Fold all stored batches.
@@ -48,11 +49,12 @@ class Ledger:
             errors.JournalLost, errors.JournalUnavailable: see `ports.Journal.load`.
         """
         for batch in await self._journal.load(self.key):
+            self._check(batch)
             digests = codec.references(batch.data)
             outputs = {digest: await self._journal.fetch(self.key, digest) for digest in digests}
             for event in codec.decode(batch.data, outputs):
                 self.state = loop.apply(self.state, event)
-            self.batches = batch.number + 1
+            self.batches, self._last = batch.number + 1, batch.digest
 
     async def claim(self, epoch: int, holder: str, *first: events.Event) -> None:
         """Append `Claimed` before anything else: from here on an older holder's appends fail.
@@ -75,17 +77,25 @@ class Ledger:
         data, outputs = codec.encode(batch)
         stored = ports.Batch(
             number=self.batches,
-            first_event=self.state.events,
+            first_event=self.state.event_count,
             event_count=len(batch),
             epoch=self._epoch,
             data=data,
+            previous=self._last,
         )
         await self._persist(stored, outputs)
-        self.batches += 1
+        self.batches, self._last = stored.number + 1, stored.digest
         for event in batch:
             self.state = loop.apply(self.state, event)
             for listener in self._listeners:
                 listener(self.key, event, self.state)
+
+    def _check(self, batch: ports.Batch) -> None:
+        if batch.number != self.batches or batch.previous != self._last:
+            raise errors.JournalLost(
+                f"{self.key}: batch {self.batches} of the journal is missing or was changed; "
+                "apply the Investigation again under a new name"
+            )
 
     async def _persist(self, batch: ports.Batch, outputs: dict[str, str]) -> None:
         tries = 0

@@ -45,7 +45,7 @@ class Performer:
     """
 
     model: ports.Model
-    tools: Mapping[str, ports.Tool]
+    toolbox: Mapping[str, ports.Tool]
     context: ports.ToolContext
     clock: ports.Clock
     redact: Callable[[str], str]
@@ -85,7 +85,7 @@ class Performer:
         )
 
     async def _output(self, call: tools.ToolCall) -> tools.ToolOutput:
-        tool = self.tools.get(call.tool)
+        tool = self.toolbox.get(call.tool)
         if tool is None:
             return _ended(
                 tools.ToolStatus.REFUSED, f"the tool {call.tool} is not available any more"
@@ -98,18 +98,8 @@ class Performer:
         try:
             async with asyncio.timeout(limit + GRACE_SECONDS):
                 return await tool.run(self.context, call.values)
-        except TimeoutError:
-            return _ended(
-                tools.ToolStatus.TIMED_OUT, f"{call.tool} gave no result within {limit} s"
-            )
-        except errors.ToolFailure as failure:
-            return _ended(tools.ToolStatus(failure.status), str(failure))
-        except errors.ApiError as error:
-            return _ended(_status(error), str(error))
         except Exception as error:  # noqa: BLE001 - outer edge: one broken tool must not end the run
-            return _ended(
-                tools.ToolStatus.ERROR, f"{call.tool} failed: {type(error).__name__}: {error}"
-            )
+            return _failed_output(call, error, limit)
 
     def _result(
         self, output: tools.ToolOutput, current: state.State, duration_ms: int
@@ -146,10 +136,9 @@ class Performer:
 def _request(
     effect: effects.AskModel, current: state.State, seconds: float
 ) -> messages.ModelRequest:
-    assert current.opened is not None
     return messages.ModelRequest(
         messages=conversation.messages(current),
-        tools=() if effect.final else (*current.opened.tools, conclusion.CONCLUDE),
+        tools=() if effect.final else (*current.input.tools, conclusion.CONCLUDE),
         final=effect.final,
         timeout_seconds=seconds,
     )
@@ -157,6 +146,18 @@ def _request(
 
 def _ended(status: tools.ToolStatus, text: str) -> tools.ToolOutput:
     return tools.ToolOutput(text=text[:ERROR_LENGTH], status=status)
+
+
+def _failed_output(call: tools.ToolCall, error: Exception, limit: int) -> tools.ToolOutput:
+    if isinstance(error, TimeoutError):
+        text = f"{call.tool} gave no result within {limit} s"
+        return _ended(tools.ToolStatus.TIMED_OUT, text)
+    if isinstance(error, errors.ToolFailure):
+        return _ended(tools.ToolStatus(error.status), str(error))
+    if isinstance(error, errors.ApiError):
+        return _ended(_status(error), str(error))
+    text = f"{call.tool} failed: {type(error).__name__}: {error}"
+    return _ended(tools.ToolStatus.ERROR, text)
 
 
 def _status(error: errors.ApiError) -> tools.ToolStatus:

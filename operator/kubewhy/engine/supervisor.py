@@ -1,0 +1,128 @@
+"""One supervised task per Investigation, whatever woke us.
+
+Watch events and the periodic LIST both end in `observe`. It looks only at the object as it is: an event that was lost,
+came twice or came late makes no difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+
+from kubewhy import errors
+from kubewhy.core import ports, snapshots
+from kubewhy.engine import inbox
+
+log = logging.getLogger(__name__)
+
+BACKOFF_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0)
+"""Pauses before a run that failed unexpectedly is tried again; the last one repeats."""
+
+Work = Callable[[snapshots.Snapshot, inbox.Inbox], Awaitable[None]]
+"""What a task does with its Investigation: `investigate.investigate` with its desk bound."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Running:
+    snapshot: snapshots.Snapshot
+    box: inbox.Inbox
+    task: asyncio.Task[None]
+
+
+class Supervisor:
+    """Starts, wakes and ends the tasks; at most `concurrent` of them work at once, the rest wait in order."""
+
+    def __init__(self, work: Work, *, concurrent: int) -> None:
+        self._work = work
+        self._slots = asyncio.Semaphore(concurrent)
+        self._running: dict[str, _Running] = {}
+        self._failures: dict[str, int] = {}
+        self._stopping = False
+        self.working = 0
+
+    @property
+    def known(self) -> int:
+        """Investigations that have a task, working or waiting for a slot."""
+        return len(self._running)
+
+    def observe(self, snapshot: snapshots.Snapshot) -> None:
+        """Look at an Investigation: start its task, pass on its wishes, or end it."""
+        running = self._running.get(snapshot.key.uid)
+        if snapshot.deleting:
+            self.forget(snapshot.key)
+        elif running is not None:
+            running.snapshot = snapshot
+            running.box.put(_wishes(snapshot))
+        elif not snapshot.resting and not self._stopping:
+            self._start(snapshot)
+
+    def observe_all(self, found: Iterable[snapshots.Snapshot]) -> None:
+        """Look at a complete list: what is missing starts, what vanished ends."""
+        listed = {snapshot.key.uid: snapshot for snapshot in found}
+        for running in tuple(self._running.values()):
+            if running.snapshot.key.uid not in listed and not running.snapshot.finished:
+                self.forget(running.snapshot.key)
+        for snapshot in listed.values():
+            self.observe(snapshot)
+
+    def forget(self, key: ports.RunKey) -> None:
+        """The object is gone: cancel its task; nothing more is written."""
+        running = self._running.get(key.uid)
+        if running is not None:
+            running.task.cancel()
+
+    async def stop(self) -> None:
+        """Cancel all tasks and wait until they have given back their claims."""
+        self._stopping = True
+        tasks = [running.task for running in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, snapshot: snapshots.Snapshot) -> None:
+        box = inbox.Inbox(_wishes(snapshot))
+        task = asyncio.ensure_future(self._supervise(snapshot.key.uid))
+        self._running[snapshot.key.uid] = _Running(snapshot, box, task)
+
+    async def _supervise(self, uid: str) -> None:
+        running = self._running[uid]
+        key = running.snapshot.key
+        try:
+            await self._in_slot(running)
+            self._failures.pop(uid, None)
+        except errors.ApiNotFound:
+            log.info("gone", extra={"investigation": str(key)})
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # outer edge: one run must not end the operator
+            self._failures[uid] = self._failures.get(uid, 0) + 1
+            log.exception(
+                "investigation failed; it is tried again", extra={"investigation": str(key)}
+            )
+            await asyncio.sleep(BACKOFF_SECONDS[min(self._failures[uid], len(BACKOFF_SECONDS)) - 1])
+        finally:
+            self._running.pop(uid, None)
+            if running.box.changed.is_set() and not self._stopping:
+                self.observe(running.snapshot)  # wishes that came too late for this task
+
+    async def _in_slot(self, running: _Running) -> None:
+        if running.box.wishes.cancel:  # concluding costs nothing: no need to wait for a slot
+            await self._work(running.snapshot, running.box)
+            return
+        async with self._slots:
+            self.working += 1
+            try:
+                await self._work(running.snapshot, running.box)
+            finally:
+                self.working -= 1
+
+
+def _wishes(snapshot: snapshots.Snapshot) -> inbox.Wishes:
+    spec = snapshot.spec
+    return inbox.Wishes(
+        suspend=spec is not None and spec.suspend,
+        cancel=spec is not None and spec.cancel,
+        resolved=snapshot.resolved,
+    )
