@@ -9,7 +9,9 @@ import dataclasses
 import json
 import re
 
-from kubewhy.core import alerts, subjects, tools
+from kubewhy.core import tools
+from kubewhy.core.alerts import Alert
+from kubewhy.core.subjects import Subject
 
 _SUBJECT = re.compile(
     r"^Subject: (?P<kind>[^/\s]+)/(?P<name>\S+)(?: \((?P<api>[^)\s]+)\))?(?: in namespace (?P<namespace>\S+))?$"
@@ -23,8 +25,8 @@ class Briefing:
 
     namespace: str
     question: str = ""
-    subject: subjects.Subject | None = None
-    alerts: tuple[alerts.Alert, ...] = ()
+    subject: Subject | None = None
+    alerts: tuple[Alert, ...] = ()
 
 
 def render(briefing: Briefing, *, fence: str) -> str:
@@ -54,12 +56,12 @@ def parse(text: str) -> Briefing:
         question=_fenced(text, "question"),
         subject=_read_subject(text.split("\n")[1]),
         alerts=tuple(
-            alerts.Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()
+            Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()
         ),
     )
 
 
-def _subject_line(subject: subjects.Subject | None) -> str:
+def _subject_line(subject: Subject | None) -> str:
     if subject is None:
         return _NO_SUBJECT
     api = f" ({subject.api_version})" if subject.api_version else ""
@@ -67,11 +69,11 @@ def _subject_line(subject: subjects.Subject | None) -> str:
     return f"Subject: {subject}{api}{place}"
 
 
-def _read_subject(line: str) -> subjects.Subject | None:
+def _read_subject(line: str) -> Subject | None:
     found = _SUBJECT.match(line)
     if not found:
         return None
-    return subjects.Subject(
+    return Subject(
         kind=found["kind"],
         name=found["name"],
         api_version=found["api"] or "",

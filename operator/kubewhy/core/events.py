@@ -10,7 +10,11 @@ import dataclasses
 import datetime
 from typing import Literal
 
-from kubewhy.core import briefing, conclusion, limits, messages, tools
+from kubewhy.core.briefing import Briefing
+from kubewhy.core.conclusion import Conclusion
+from kubewhy.core.limits import Limits
+from kubewhy.core.messages import RequestedCall, Usage
+from kubewhy.core.tools import ToolResult, ToolSpec
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +26,12 @@ class Opened:
     """
 
     at: datetime.datetime
-    task: briefing.Briefing
+    task: Briefing
     model: str
-    limits: limits.Limits
+    limits: Limits
     system: str
     fence: str
-    tools: tuple[tools.ToolSpec, ...]
+    tools: tuple[ToolSpec, ...]
     mode: Literal["ReadOnly", "Approve"] = "ReadOnly"
     version: str = ""
     type: Literal["Opened"] = "Opened"
@@ -61,8 +65,8 @@ class ModelReplied:
     at: datetime.datetime
     step: int
     text: str
-    calls: tuple[messages.RequestedCall, ...]
-    usage: messages.Usage
+    calls: tuple[RequestedCall, ...]
+    usage: Usage
     finish: str = ""
     type: Literal["ModelReplied"] = "ModelReplied"
 
@@ -95,7 +99,7 @@ class ToolReturned:
     at: datetime.datetime
     call: str
     attempt: int
-    result: tools.ToolResult
+    result: ToolResult
     type: Literal["ToolReturned"] = "ToolReturned"
 
 
@@ -154,7 +158,7 @@ class Concluded:
     at: datetime.datetime
     reason: str
     message: str
-    conclusion: conclusion.Conclusion | None = None
+    conclusion: Conclusion | None = None
     type: Literal["Concluded"] = "Concluded"
 
 
