@@ -13,6 +13,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -121,6 +122,14 @@ def unique(key: Callable[[Any], str] = str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _only_moments(value: object) -> object:
+    """Numbers are no times, though pydantic reads them as seconds since 1970."""
+    if isinstance(value, datetime) or (isinstance(value, str) and "T" in value.upper()):
+        return value
+    msg = "a time is written as RFC 3339, such as 2026-08-03T09:41:17Z"
+    raise ValueError(msg)
+
+
 def _to_utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
@@ -130,13 +139,16 @@ def _to_utc(value: datetime) -> datetime:
 
 
 def rfc3339(value: datetime) -> str:
-    """RFC 3339 in UTC: whole seconds where there is no fraction, else microseconds."""
-    spec = "microseconds" if value.microsecond else "seconds"
+    """RFC 3339 in UTC, with as many digits of a second as it has: 0, 3 or 6."""
+    spec = "seconds"
+    if value.microsecond:
+        spec = "microseconds" if value.microsecond % 1000 else "milliseconds"
     return value.isoformat(timespec=spec).replace("+00:00", "Z")
 
 
 Time = Annotated[
     AwareDatetime,
+    BeforeValidator(_only_moments),
     AfterValidator(_to_utc),
     PlainSerializer(rfc3339, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "maxLength": bounds.TIME}),
@@ -163,6 +175,6 @@ RequestId = Annotated[str, text(bounds.REQUEST_ID, min_length=1, pattern=REQUEST
 Sha256 = Annotated[str, text(bounds.SHA256_HEX, min_length=64, pattern=SHA256_PATTERN)]
 Digest = Annotated[str, text(bounds.DIGEST, min_length=71, pattern=DIGEST_PATTERN)]
 KindName = Annotated[str, text(bounds.KIND, min_length=1, pattern=KIND_PATTERN)]
-ApiVersion = Annotated[str, text(bounds.API_VERSION, min_length=1, pattern=API_VERSION_PATTERN)]
+ApiVersion = Annotated[str, text(bounds.API_VERSION, min_length=2, pattern=API_VERSION_PATTERN)]
 ObjectName = Annotated[str, text(bounds.NAME, min_length=1, pattern=OBJECT_NAME_PATTERN)]
 Count = Annotated[int, integer()]

@@ -6,12 +6,14 @@ know it, and an atomic owner writes them once. A map's keys have no length in a 
 bounds the sum of all keys and values.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -72,6 +74,12 @@ class Alert(_Written):
     """fingerprint is the source's hash of the labels: the same for every firing of one series."""
     truncated: bool = False
     """truncated says that labels or annotations were cut to their bounds."""
+
+    @field_validator("ends_at")
+    @classmethod
+    def _absent_while_firing(cls, value: datetime | None) -> datetime | None:
+        """Alertmanager writes year 1 where there is no end."""
+        return None if value is not None and value.year == 1 else value
 
 
 class ClientTool(base.ApiModel):

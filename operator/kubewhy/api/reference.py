@@ -5,16 +5,11 @@ from typing import Any, Final
 
 from kubewhy.api import conditions, schema
 
-_BOUNDS: Final = (
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("minItems", "at least {} items"),
-    ("maxItems", "at most {} items"),
-    ("minProperties", "at least {} entries"),
-    ("maxProperties", "at most {} entries"),
-    ("minimum", "from {}"),
-    ("maximum", "to {}"),
-    ("pattern", "`{}`"),
+_RANGES: Final = (
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+    ("minProperties", "maxProperties", " entries"),
+    ("minimum", "maximum", ""),
 )
 
 
@@ -70,16 +65,13 @@ def _notes(node: schema.Schema) -> Iterable[str]:
     if "enum" in node:
         yield "one of " + ", ".join(f"`{value}`" for value in node["enum"])
     if node.get("format") != "date-time":
-        for key, form in _BOUNDS:
-            if key in node:
-                yield form.format(_escaped(node[key]))
+        for least, most, unit in _RANGES:
+            if most in node:
+                yield f"{node.get(least, 0)} to {node[most]}{unit}"
+    if "pattern" in node:  # a bar would end the table's cell
+        yield "`{}`".format(node["pattern"].replace("|", "\\|"))
     if node.get("default") not in (None, {}):
         yield f"default `{_written(node['default'])}`"
-
-
-def _escaped(value: Any) -> str:
-    """A pattern's bars would end the table's cell."""
-    return str(value).replace("|", "\\|")
 
 
 def _written(value: Any) -> str:
