@@ -1,0 +1,79 @@
+"""The API server's Table form as aligned text: what `kubectl get` prints, custom columns included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kubewhy.core import untrusted
+from kubewhy.toolsets.kubernetes import objects
+
+CELL: Final = 120
+WIDE_CELL: Final = 400
+"""Most characters of one cell."""
+
+
+def render(reply: objects.Object, *, wide: bool = False, namespaces: bool = False) -> Sequence[str]:
+    """Header and rows as lines; no line where there is no row.
+
+    `wide` adds the columns that kubectl shows with `-o wide`, `namespaces` puts each row's namespace first.
+    """
+    if reply.get("kind") != "Table":
+        reply = _from_objects(reply)
+    columns = objects.mappings(reply, "columnDefinitions")
+    shown = [at for at, column in enumerate(columns) if wide or not column.get("priority")]
+    cell = WIDE_CELL if wide else CELL
+    body = []
+    for row in objects.mappings(reply, "rows"):
+        cells = row.get("cells") or []
+        head = [objects.text(row, "object", "metadata", "namespace")] if namespaces else []
+        body.append([*head, *(_cell(cells[at], cell) for at in shown if at < len(cells))])
+    head = ["NAMESPACE"] if namespaces else []
+    return (
+        _aligned([[*head, *(str(columns[at].get("name", "")).upper() for at in shown)], *body])
+        if body
+        else ()
+    )
+
+
+def left_out(reply: objects.Object) -> str:
+    """How many objects the page lacks, in words; "" where it lacks none."""
+    if not objects.text(reply, "metadata", "continue"):
+        return ""
+    remaining = objects.number(reply, "metadata", "remainingItemCount")
+    return f"{remaining} more exist" if remaining else "more exist"
+
+
+def _from_objects(reply: objects.Object) -> objects.Object:
+    """A Table of name and creation for a server that has no Table form of the kind."""
+    items = objects.mappings(reply, "items") if "items" in reply else [reply]
+    rows = [
+        {
+            "cells": [
+                objects.text(item, "metadata", "name"),
+                objects.text(item, "metadata", "creationTimestamp"),
+            ],
+            "object": item,
+        }
+        for item in items
+    ]
+    columns = [{"name": "Name"}, {"name": "Created At"}]
+    return {
+        "columnDefinitions": columns,
+        "rows": rows,
+        "metadata": objects.mapping(reply, "metadata"),
+    }
+
+
+def _cell(value: Any, most: int) -> str:
+    line = untrusted.clean_line("" if value is None else str(value)).strip()
+    return (line if len(line) <= most else line[: most - 1] + "…") or "<none>"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    count = max(len(row) for row in rows)
+    widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(count)]
+    return [
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        for row in rows
+    ]

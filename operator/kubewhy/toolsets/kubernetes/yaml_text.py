@@ -1,0 +1,48 @@
+"""`kubernetes_yaml`: one object in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubewhy.core import ports, tools, untrusted
+from kubewhy.toolsets.kubernetes import function_tool, manifest, objects, pruning
+
+MOST_BYTES: Final = 512 * 1024
+
+
+def tool() -> ports.Tool:
+    """The tool."""
+    return function_tool.FunctionTool(
+        function_tool.spec(
+            "yaml",
+            "One object as YAML in full, without managedFields; values with secret names are masked.",
+            "kind",
+            "name",
+            kind=function_tool.KIND,
+            name=function_tool.text("object name"),
+            namespace=function_tool.NAMESPACE,
+            field=function_tool.text("only this part, e.g. spec.template.spec or data"),
+        ),
+        _run,
+    )
+
+
+async def _run(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tools.ToolOutput:
+    resource = await context.kube.resource(arguments["kind"])
+    found = await context.kube.get(
+        resource, arguments["name"], namespace=arguments.get("namespace", "")
+    )
+    shown: Any = pruning.whole(found)
+    field = arguments.get("field", "").strip(".")
+    if field:
+        shown = objects.dig(shown, *field.split("."))
+        if shown is None:
+            return tools.ToolOutput(
+                text=f"{objects.title(found)} has no field {field}", status=tools.ToolStatus.NO_DATA
+            )
+    text = untrusted.clean(manifest.dump(shown))
+    kept = untrusted.cut(text, MOST_BYTES)
+    return tools.ToolOutput(
+        text=kept, total_bytes=len(text.encode()), truncated=len(kept) < len(text)
+    )
