@@ -1,0 +1,110 @@
+"""What one first look gathered, as a value. Facts are made from it by pure functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+from kubewhy.toolsets.kubernetes.first_look import objects
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A read that gave no answer. `reason` is one word: Forbidden, TimedOut, Unavailable, BudgetSpent…"""
+
+    verb: str
+    resource: str
+    name: str
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """The end of one container's log. `cut` says that earlier lines were left out; `problem` why it is empty."""
+
+    pod: str
+    container: str
+    previous: bool
+    lines: tuple[str, ...] = ()
+    total_bytes: int = 0
+    cut: bool = False
+    problem: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Something that a pod spec needs by name. `key` is "" where the whole object is meant; `via` tells the place."""
+
+    kind: str
+    name: str
+    key: str = ""
+    via: str = ""
+    container: str = ""
+    optional: bool = False
+
+    @property
+    def ref(self) -> objects.Ref:
+        """What is referred to."""
+        return objects.Ref(self.kind, self.name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that was read, by kind. Lists are bounded by the gatherer.
+
+    `subject` is the object asked for; `owners` lead from it upwards; `workload` is the uppermost object that runs the
+    pods. `focus` are the pods looked at closely, the worst first. `missing` maps what is not there to the API's words.
+    `pods_left_out` counts pods that were not read.
+    """
+
+    now: datetime.datetime
+    namespace: str
+    subject: objects.Object
+    replaced: str = ""
+    owners: tuple[objects.Object, ...] = ()
+    workload: objects.Object = dataclasses.field(default_factory=dict)
+    replica_sets: tuple[objects.Object, ...] = ()
+    jobs: tuple[objects.Object, ...] = ()
+    pods: tuple[objects.Object, ...] = ()
+    pods_left_out: int = 0
+    focus: tuple[objects.Object, ...] = ()
+    events: tuple[objects.Object, ...] = ()
+    logs: tuple[Log, ...] = ()
+    references: tuple[Reference, ...] = ()
+    found: Mapping[objects.Ref, objects.Object] = dataclasses.field(default_factory=dict)
+    missing: Mapping[objects.Ref, str] = dataclasses.field(default_factory=dict)
+    nodes: tuple[objects.Object, ...] = ()
+    quotas: tuple[objects.Object, ...] = ()
+    limit_ranges: tuple[objects.Object, ...] = ()
+    services: tuple[objects.Object, ...] = ()
+    services_complete: bool = False
+    slices: tuple[objects.Object, ...] = ()
+    candidates: tuple[objects.Object, ...] = ()
+    policies: tuple[objects.Object, ...] = ()
+    autoscalers: tuple[objects.Object, ...] = ()
+    budgets: tuple[objects.Object, ...] = ()
+    storage_classes: tuple[objects.Object, ...] = ()
+    volumes: tuple[objects.Object, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    requests: int = 0
+
+    @property
+    def template(self) -> objects.Object:
+        """The pod template in force: the workload's, or the pod itself."""
+        return objects.pod_template(self.workload) if self.workload else {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """The subject does not exist: what was looked for, names that come near it, and what its KubeEvents still tell."""
+
+    now: datetime.datetime
+    namespace: str
+    kind: str
+    name: str
+    message: str
+    near: tuple[str, ...] = ()
+    events: tuple[objects.Object, ...] = ()
+    failures: tuple[Failure, ...] = ()
