@@ -29,6 +29,7 @@ class Places:
         """Place inside the node's mount namespace to the directory it shows."""
         return {
             Path("/run/containerd"): self.root / "run-containerd",
+            Path("/run/mount"): self.root / "run-mount",
             Path("/var/lib/kubelet"): self.root / "lib-kubelet",
             Path("/var/lib/cni"): self.root / "lib-cni",
             Path("/var/log/pods"): self.root / "log-pods",
