@@ -15,8 +15,8 @@ from kubewhy import errors
 MAX_DEPTH = 32
 """Nested arrays and objects; an Alertmanager message has four levels."""
 
-MAX_CONTAINERS = 200_000
-"""Opening brackets of all kinds. A 4 MiB text of them alone would become hundreds of megabytes."""
+MAX_CONTAINERS = 100_000
+"""Opening brackets of all kinds. A 4 MiB text of brackets alone would become hundreds of megabytes."""
 
 MAX_NUMBER_LENGTH = 32
 """Characters of one number."""

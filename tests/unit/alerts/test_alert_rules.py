@@ -4,13 +4,13 @@ from kubewhy.api import values
 from kubewhy.core import alert_rules, alert_subjects
 
 
-def why(rules: alert_rules.Rules = alert_rules.DEFAULT, **labels: str) -> str | None:
+def why(labels: dict[str, str], rules: alert_rules.Rules = alert_rules.DEFAULT) -> str | None:
     return alert_rules.ignored(rules, labels, alert_subjects.find(labels, {}))
 
 
 @pytest.mark.parametrize("name", ["Watchdog", "InfoInhibitor"])
 def test_ignores_alerts_that_are_never_a_problem(name: str) -> None:
-    assert why(alertname=name) == "NeverAProblem"
+    assert why({"alertname": name}) == "NeverAProblem"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_ignores_alerts_that_are_never_a_problem(name: str) -> None:
     ],
 )
 def test_ignores_alerts_about_kubewhy(labels: dict[str, str]) -> None:
-    assert why(**labels) == "AboutKubewhy"
+    assert why(labels) == "AboutKubewhy"
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_ignores_alerts_about_kubewhy(labels: dict[str, str]) -> None:
     ],
 )
 def test_takes_every_other_alert(labels: dict[str, str]) -> None:
-    assert why(**labels) is None
+    assert why(labels) is None
 
 
 def test_an_installation_chooses_what_it_ignores() -> None:
     rules = alert_rules.Rules(ignored_names=frozenset({"Noise"}), own_namespace="ops")
-    assert why(rules, alertname="Noise") == "NeverAProblem"
-    assert why(rules, alertname="Watchdog") is None
-    assert why(rules, alertname="X", namespace="ops") == "AboutKubewhy"
-    assert why(rules, alertname="X", namespace="kubewhy-system") is None
+    assert why({"alertname": "Noise"}, rules) == "NeverAProblem"
+    assert why({"alertname": "Watchdog"}, rules) is None
+    assert why({"namespace": "ops"}, rules) == "AboutKubewhy"
+    assert why({"namespace": "kubewhy-system"}, rules) is None
     off = alert_rules.Rules(own_namespace="")
-    assert why(off, alertname="X", namespace="kubewhy-system") is None
+    assert why({"namespace": "kubewhy-system"}, off) is None
 
 
 @pytest.mark.parametrize(
