@@ -49,12 +49,10 @@ def rows(made: Callable[..., Any]) -> dict[str, tuple[str, manifest_rows.Row]]:
 INVALID = rows(manifest_rows.invalid)
 AT_BOUNDS = rows(manifest_rows.at_bounds)
 UPDATES = {str(row): row for row in rule_rows.investigation_updates(INVESTIGATION["spec"])}
-CREATIONS = {
-    f"Investigation: {row}": ("Investigation", row) for row in rule_rows.investigation_creations()
-} | {
-    f"InvestigationRecord: {row}": ("InvestigationRecord", row)
-    for row in rule_rows.record_creations()
-}
+CREATIONS = [
+    *(("Investigation", row) for row in rule_rows.investigation_creations()),
+    *(("InvestigationRecord", row) for row in rule_rows.record_creations()),
+]
 
 Answers = Mapping[str, tuple[int, str]]
 
@@ -132,10 +130,11 @@ def test_a_field_at_its_bound_is_taken(name: str, taken: Answers) -> None:
     assert status in (200, 201), text
 
 
-@pytest.mark.parametrize("name", CREATIONS)
-def test_a_rule_refuses_a_new_object(name: str, place: tuple[kube_api.KubeApi, str]) -> None:
+@pytest.mark.parametrize(("kind", "row"), CREATIONS, ids=str)
+def test_a_rule_refuses_a_new_object(
+    kind: str, row: rule_rows.Creation, place: tuple[kube_api.KubeApi, str]
+) -> None:
     kube, namespace = place
-    kind, row = CREATIONS[name]
     answer = kube.create(manifest(kind, namespace, row.name, row.spec), dry_run=True)
     text = kube_api.message(answer)
     assert answer.status_code == 422

@@ -344,3 +344,13 @@ def test_columns_are_those_people_were_promised() -> None:
     }
     plain = [c["jsonPath"] for c in columns if c["jsonPath"].startswith((".spec", ".status"))]
     assert [path for path in plain if "?" not in path and path not in fields] == []
+
+
+def test_no_two_rows_have_one_name() -> None:
+    """The cluster tests look rows up by name: a doubled one would hide the other."""
+    for schema, name, _ in PARTS.values():
+        for made in (manifest_rows.invalid, manifest_rows.at_bounds):
+            found = [str(row) for row in made(schema, (name,))]
+            assert len(set(found)) == len(found)
+    updates = [str(row) for row in rule_rows.investigation_updates(PARTS["investigation spec"][0])]
+    assert len(set(updates)) == len(updates)

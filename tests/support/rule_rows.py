@@ -65,7 +65,7 @@ class Creation:
     name: str = "invalid"
 
     def __str__(self) -> str:
-        return f"{self.at or 'root'} {self.message[:40]} {self.field}"
+        return f"{self.at or 'root'}: {self.message[:24]}"
 
 
 @dataclass(frozen=True, kw_only=True)
