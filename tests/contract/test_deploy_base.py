@@ -1,6 +1,7 @@
 """deploy/base, crds and the samples as files: what can be said without an API server."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import yaml
 
 from kubewhy.api import investigation, names
+from kubewhy.app import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "deploy/base"
@@ -51,7 +53,8 @@ def test_every_file_is_used() -> None:
     for folder in (BASE, BASE / "foundation", ROOT / "crds"):
         (kustomization,) = documents(folder / "kustomization.yaml")
         files = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
-        assert files <= set(kustomization["resources"]), folder
+        generated = {f for g in kustomization.get("configMapGenerator", ()) for f in g["files"]}
+        assert files == {f for f in kustomization["resources"] if f.endswith(".yaml")} | generated
 
 
 def test_the_foundation_is_all_but_what_runs() -> None:
@@ -115,7 +118,7 @@ def test_pods_are_confined(name: str) -> None:
     for host in ("hostNetwork", "hostPID", "hostIPC"):
         assert not spec.get(host)
     for volume in spec["volumes"]:
-        assert volume["emptyDir"]["sizeLimit"]
+        assert "configMap" in volume or volume["emptyDir"]["sizeLimit"]
     assert {mount["name"] for mount in container["volumeMounts"]} == {
         volume["name"] for volume in spec["volumes"]
     }
@@ -142,6 +145,29 @@ def test_the_webhooks_token_comes_from_a_secret_that_must_exist() -> None:
         "optional": False,
     }
     assert "Secret" not in {each["kind"] for each in ALL}
+
+
+def test_the_operator_reads_the_generated_model_list() -> None:
+    (kustomization,) = documents(BASE / "kustomization.yaml")
+    (generator,) = kustomization["configMapGenerator"]
+    spec = pod(names.OPERATOR_ACCOUNT)
+    (volume,) = (v["configMap"]["name"] for v in spec["volumes"] if "configMap" in v)
+    assert (volume, names.SYSTEM_NAMESPACE) == (generator["name"], generator["namespace"])
+    (container,) = spec["containers"]
+    (mount,) = (m for m in container["volumeMounts"] if m["name"] == "models")
+    (variable,) = (e for e in container["env"] if e["name"] == "KUBEWHY_MODELS_FILE")
+    assert variable["value"] == f"{mount['mountPath']}/{generator['files'][0]}"
+    listed = documents(BASE / "models.yaml")[0]["models"]
+    assert "default" in {entry["name"] for entry in listed}
+
+
+def test_the_settings_of_the_pods_exist() -> None:
+    """A variable that nobody reads would be a setting without an effect."""
+    known = {f"{settings.PREFIX}{field.name.upper()}" for field in fields(settings.Settings)}
+    (container,) = pod(names.OPERATOR_ACCOUNT)["containers"]
+    written = {e["name"] for e in container["env"] if e["name"].startswith(settings.PREFIX)}
+    assert written
+    assert written <= known
 
 
 def test_the_service_leads_to_the_webhooks_port() -> None:

@@ -1,14 +1,13 @@
 import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from kubewhy.api import base, bounds, investigation, names, record, status, values
-from kubewhy.core import conclusion, tools
+from kubewhy.api import base, bounds, investigation, names, record, status
+from kubewhy.core import conclusion
 
 
 @pytest.mark.parametrize(
@@ -134,17 +133,6 @@ def test_a_record_of_one_mebibyte_that_does_not_compress_fits() -> None:
     compressed = 1024 * 1024 + 5 * 65 + 6 + 1024  # zlib's worst case: 5 bytes per 16 KiB block
     assert (compressed + 2) // 3 * 4 <= bounds.RECORD_DATA
     assert bounds.RECORD_DATA + 64 * 1024 < 3 * 512 * 1024  # etcd's limit on a request
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        (values.ToolStatus, tools.ToolStatus),
-        (values.Confidence, conclusion.Confidence),
-    ],
-)
-def test_words_of_the_core_can_be_written(ours: Any, theirs: Any) -> None:
-    assert {member.value for member in theirs} <= {member.value for member in ours}
 
 
 def test_a_conclusion_of_the_core_fits_the_status() -> None:
