@@ -32,10 +32,11 @@ class Wishes:
 
 
 class Inbox:
-    """Holds the newest wishes; `changed` is set when there are new ones to look at."""
+    """Holds the newest wishes; `changed` is set when there are new ones to look at, `gone` when the object is."""
 
     def __init__(self, wishes: Wishes) -> None:
         self.wishes = wishes
+        self.gone = False
         self.changed = asyncio.Event()
 
     def put(self, wishes: Wishes) -> None:

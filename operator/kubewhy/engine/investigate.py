@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from kubewhy import errors
@@ -58,11 +58,15 @@ class Desk:
     on_conflict: Callable[[], None] = lambda: None
 
 
+CLAIM_TRIES = 5
+"""Most tries to claim an object that others keep writing."""
+
+
 async def investigate(snapshot: snapshots.Snapshot, box: inbox.Inbox, desk: Desk) -> None:
     """Work on one Investigation until it has finished, waits for a person, or belongs to somebody else."""
     crashpoints.passing("observed")
-    publisher = publish.Publisher(desk.investigations, snapshot, on_conflict=desk.on_conflict)
-    if not await _claimed(snapshot, publisher, desk):
+    publisher = await _claimed(snapshot, desk)
+    if publisher is None:
         return
     posts = _Posts(desk)
     book = ledger.Ledger(
@@ -72,7 +76,7 @@ async def investigate(snapshot: snapshots.Snapshot, box: inbox.Inbox, desk: Desk
         listeners=(*desk.listeners, posts.on_event, lambda *_: publisher.changed()),
     )
     try:
-        await _run(snapshot, box, desk, book, publisher)
+        await _run(box, desk, book, publisher)
     except errors.Fenced as error:
         log.warning("fenced: %s", error, extra={"investigation": str(snapshot.key)})
     except errors.JournalLost as error:
@@ -80,35 +84,46 @@ async def investigate(snapshot: snapshots.Snapshot, box: inbox.Inbox, desk: Desk
             conditions.SucceededReason.JOURNAL_LOST, str(error), desk.clock.now()
         )
     except asyncio.CancelledError:
-        await _release(book, publisher)
+        if not box.gone:
+            await _release(book, publisher)
         raise
     finally:
         await publisher.stop()
         await posts.done()
 
 
-async def _claimed(snapshot: snapshots.Snapshot, publisher: publish.Publisher, desk: Desk) -> bool:
-    """Take the claim by compare-and-swap; False where a live holder has it or was faster."""
-    live = await desk.holders.live() if snapshot.holder not in {"", desk.holder} else frozenset()
-    if not claims.may_claim(snapshot, me=desk.holder, live=live):
-        return False
-    try:
-        await publisher.claim(desk.holder, epoch=snapshot.epoch + 1)
-    except errors.ApiConflict:
-        desk.on_conflict()
-        return False
-    return True
+async def show_pending(snapshot: snapshots.Snapshot, desk: Desk) -> None:
+    """Let an Investigation that waits for a slot say so; losing this write is no fault."""
+    if snapshot.reason:
+        return
+    with contextlib.suppress(errors.ApiError):
+        await publish.Publisher(desk.investigations, snapshot).show_pending()
+
+
+async def _claimed(snapshot: snapshots.Snapshot, desk: Desk) -> publish.Publisher | None:
+    """Take the claim by compare-and-swap; None where there is nothing to do or a live holder has it."""
+    for _ in range(CLAIM_TRIES):
+        others = snapshot.holder not in {"", desk.holder}
+        live = await desk.holders.live() if others else frozenset()
+        if snapshot.resting or not claims.may_claim(snapshot, me=desk.holder, live=live):
+            return None
+        publisher = publish.Publisher(desk.investigations, snapshot, on_conflict=desk.on_conflict)
+        try:
+            await publisher.claim(desk.holder)
+        except errors.ApiConflict:
+            desk.on_conflict()
+            snapshot = await desk.investigations.read(snapshot.key)
+        else:
+            return publisher
+    return None
 
 
 async def _run(
-    snapshot: snapshots.Snapshot,
-    box: inbox.Inbox,
-    desk: Desk,
-    book: ledger.Ledger,
-    publisher: publish.Publisher,
+    box: inbox.Inbox, desk: Desk, book: ledger.Ledger, publisher: publish.Publisher
 ) -> None:
+    snapshot = publisher.snapshot
     await _load(snapshot, book)
-    performer = await _open(snapshot, desk, book)
+    performer = await _open(snapshot, desk, book, publisher.epoch)
     crashpoints.passing("claimed")
     publisher.watch(book)
     if performer is not None and book.state.concluded is None:
@@ -126,10 +141,9 @@ async def _load(snapshot: snapshots.Snapshot, book: ledger.Ledger) -> None:
 
 
 async def _open(
-    snapshot: snapshots.Snapshot, desk: Desk, book: ledger.Ledger
+    snapshot: snapshots.Snapshot, desk: Desk, book: ledger.Ledger, epoch: int
 ) -> perform.Performer | None:
     """Append the claim, with the frozen input before the first step; None where the run can't be worked on."""
-    epoch = snapshot.epoch + 1
     opened = book.state.opened
     try:
         if snapshot.spec is None and opened is None:
@@ -145,12 +159,12 @@ async def _open(
     return performer
 
 
-async def _patiently(read: Callable[[], object]) -> None:
+async def _patiently(read: Callable[[], Awaitable[None]]) -> None:
     """Repeat a read of the journal for as long as it is unavailable."""
     tries = 0
     while True:
         try:
-            await read()  # type: ignore[misc]
+            await read()
         except errors.JournalUnavailable:
             await asyncio.sleep(ledger.RETRY_SECONDS[min(tries, len(ledger.RETRY_SECONDS) - 1)])
             tries += 1

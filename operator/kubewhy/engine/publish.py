@@ -51,19 +51,40 @@ class Publisher:
         """The Investigation whose status this writes."""
         return self._snapshot.key
 
-    async def claim(self, holder: str, *, epoch: int) -> None:
-        """Write the claim and, on the first visit, all conditions.
+    @property
+    def snapshot(self) -> snapshots.Snapshot:
+        """The object as it was last read."""
+        return self._snapshot
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the claim that this writes under."""
+        return self._epoch
+
+    async def claim(self, holder: str) -> None:
+        """Write the claim with the next epoch and, on the first visit, all conditions.
 
         Raises:
-            errors.ApiConflict: another holder was faster, or the object has changed since it was read.
+            errors.ApiConflict: the object has changed since it was read, perhaps by another holder.
         """
-        manifest: dict[str, Any] = {"claim": {"holder": holder, "epoch": epoch}}
-        if not self._snapshot.reason:
-            manifest |= projection.pending(self._source(0)).manifest()
+        epoch = self._snapshot.epoch + 1
+        first = {} if self._snapshot.reason else self._pending()
+        manifest = first | {"claim": {"holder": holder, "epoch": epoch}}
         self._version = await self._store.write_status(
             self.key, manifest, resource_version=self._version
         )
         self._epoch = epoch
+
+    async def show_pending(self) -> None:
+        """Write the conditions of an Investigation that nobody works on yet.
+
+        Raises:
+            errors.ApiConflict: the object has changed since it was read.
+        """
+        await self._store.write_status(self.key, self._pending(), resource_version=self._version)
+
+    def _pending(self) -> dict[str, Any]:
+        return projection.pending(self._source(0)).manifest()
 
     def watch(self, book: ledger.Ledger) -> None:
         """Start to project in the background; `changed` says when there is something new."""

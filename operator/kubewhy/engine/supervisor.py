@@ -23,6 +23,9 @@ BACKOFF_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0)
 Work = Callable[[snapshots.Snapshot, inbox.Inbox], Awaitable[None]]
 """What a task does with its Investigation: `investigate.investigate` with its desk bound."""
 
+Wait = Callable[[snapshots.Snapshot], Awaitable[None]]
+"""Told of an Investigation that has to wait for a slot."""
+
 
 @dataclasses.dataclass(slots=True)
 class _Running:
@@ -34,8 +37,9 @@ class _Running:
 class Supervisor:
     """Starts, wakes and ends the tasks; at most `concurrent` of them work at once, the rest wait in order."""
 
-    def __init__(self, work: Work, *, concurrent: int) -> None:
+    def __init__(self, work: Work, *, concurrent: int, on_wait: Wait) -> None:
         self._work = work
+        self._on_wait = on_wait
         self._slots = asyncio.Semaphore(concurrent)
         self._running: dict[str, _Running] = {}
         self._failures: dict[str, int] = {}
@@ -58,19 +62,16 @@ class Supervisor:
         elif not snapshot.resting and not self._stopping:
             self._start(snapshot)
 
-    def observe_all(self, found: Iterable[snapshots.Snapshot]) -> None:
-        """Look at a complete list: what is missing starts, what vanished ends."""
-        listed = {snapshot.key.uid: snapshot for snapshot in found}
-        for running in tuple(self._running.values()):
-            if running.snapshot.key.uid not in listed and not running.snapshot.finished:
-                self.forget(running.snapshot.key)
-        for snapshot in listed.values():
-            self.observe(snapshot)
+    def missing(self, found: Iterable[snapshots.Snapshot]) -> list[ports.RunKey]:
+        """Investigations that have a task but are not in a list of the unfinished: finished just now, or gone."""
+        listed = {snapshot.key.uid for snapshot in found}
+        return [running.snapshot.key for uid, running in self._running.items() if uid not in listed]
 
     def forget(self, key: ports.RunKey) -> None:
         """The object is gone: cancel its task; nothing more is written."""
         running = self._running.get(key.uid)
         if running is not None:
+            running.box.gone = True
             running.task.cancel()
 
     async def stop(self) -> None:
@@ -111,6 +112,8 @@ class Supervisor:
         if running.box.wishes.cancel:  # concluding costs nothing: no need to wait for a slot
             await self._work(running.snapshot, running.box)
             return
+        if self._slots.locked():
+            await self._on_wait(running.snapshot)
         async with self._slots:
             self.working += 1
             try:
