@@ -246,6 +246,20 @@ def test_a_status_is_written_only_through_its_subresource(place: Place) -> None:
     assert "status" not in answer.json()
 
 
+def test_unknown_fields_of_a_status_are_dropped_and_the_rest_is_kept(place: Place) -> None:
+    """What an operator newer than its CRD meets: no error, so it must look at what came back."""
+    status = {"steps": 1, "novel": {"deep": 1}, "usage": {"inputTokens": 1, "novel": 2}}
+    path = f"{place.path()}/status"
+    strict = place.kube.merge(path, {"status": status})
+    assert strict.status_code == 422  # usage lacks its required fields
+    whole = {"inputTokens": 1, "outputTokens": 2, "costMicroUSD": 3}
+    status["usage"] = whole | {"novel": 2}
+    lenient = place.kube.request(
+        "PATCH", path, body={"status": status}, content_type=kube_api.MERGE_PATCH
+    )
+    assert lenient.json()["status"] == {"steps": 1, "usage": whole}
+
+
 def test_a_stale_status_write_is_a_conflict(place: Place) -> None:
     stale = place.kube.request("GET", place.path()).json()["metadata"]["resourceVersion"]
     assert place.status({"steps": 1}).is_success
@@ -272,6 +286,14 @@ def test_a_record_never_changes(place: Place) -> None:
     assert place.kube.merge(path, {"spec": None}).status_code == 422
     labelled = place.kube.merge(path, {"metadata": {"labels": {"a": "b"}}})
     assert labelled.is_success
+
+
+def test_the_columns_show_what_a_record_holds(place: Place) -> None:
+    made = place.manifest("one-3", dict(rule_rows.EVENTS_SPEC), kind="InvestigationRecord")
+    place.kube.create(made)
+    head, row = kubectl("get", "invrec", "-n", place.namespace).splitlines()
+    assert head.split() == ["NAME", "INVESTIGATION", "CONTENT", "NUMBER", "EVENTS", "BYTES", "AGE"]
+    assert row.split()[:-1] == ["one-3", "a", "Events", "3", "2", "2"]
 
 
 def test_creating_a_record_twice_is_the_compare_and_swap(place: Place) -> None:

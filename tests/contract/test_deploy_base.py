@@ -10,6 +10,7 @@ import yaml
 
 from kubewhy.api import investigation, names
 from kubewhy.app import settings
+from kubewhy.core import model_list
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "deploy/base"
@@ -157,8 +158,8 @@ def test_the_operator_reads_the_generated_model_list() -> None:
     (mount,) = (m for m in container["volumeMounts"] if m["name"] == "models")
     (variable,) = (e for e in container["env"] if e["name"] == "KUBEWHY_MODELS_FILE")
     assert variable["value"] == f"{mount['mountPath']}/{generator['files'][0]}"
-    listed = documents(BASE / "models.yaml")[0]["models"]
-    assert "default" in {entry["name"] for entry in listed}
+    listed = model_list.read((BASE / "models.yaml").read_text("utf-8"), source="models.yaml")
+    assert listed.entries["default"].provider == "triage"
 
 
 def test_the_settings_of_the_pods_exist() -> None:

@@ -69,7 +69,7 @@ def test_drift_is_seen_and_mended(tmp_path: Path) -> None:
     assert generate.main(["--root", str(tmp_path), "--check"]) == 1
     assert "update" in roles.read_text(encoding="utf-8")
     assert generate.main(["--root", str(tmp_path)]) == 0
-    assert generate.stale(tmp_path) == []
+    assert generate.stale(tmp_path) == {}
 
 
 def test_a_page_without_its_markers_is_named() -> None:

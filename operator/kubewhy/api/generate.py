@@ -81,9 +81,9 @@ def generated(root: Path) -> dict[Path, str]:
     return manifests() | {SPEC_PAGE: filled(page, sections())}
 
 
-def stale(root: Path) -> list[Path]:
-    """The files that differ from what would be generated."""
-    return [path for path, text in generated(root).items() if _read(root / path) != text]
+def stale(root: Path) -> dict[Path, str]:
+    """Of the generated files, those whose content differs: path → what it should be."""
+    return {path: text for path, text in generated(root).items() if _read(root / path) != text}
 
 
 def _read(path: Path) -> str | None:
@@ -97,14 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     options = parser.parse_args(arguments)
     differing = stale(options.root)
-    contents = generated(options.root)
-    for path in differing:
+    for path, text in differing.items():
         if options.check:
             sys.stderr.write(f"{path} is stale: run `make generate`\n")
             continue
         target = options.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(contents[path], encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
         sys.stderr.write(f"wrote {path}\n")
     return 1 if options.check and differing else 0
 
