@@ -80,7 +80,7 @@ def _run(argv: list[str], log: Path, progress: Progress) -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            preexec_fn=_die_with_parent,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 (we have one thread)
         )
     try:
         while (code := _wait(compiler)) is None:

@@ -89,7 +89,7 @@ def _remove_tree(root: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         for directory, _, _ in os.walk(root, topdown=False):
             with contextlib.suppress(OSError):
-                os.rmdir(directory)
+                Path(directory).rmdir()
     return not root.is_dir()
 
 

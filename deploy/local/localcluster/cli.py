@@ -79,13 +79,13 @@ def _down(options: argparse.Namespace) -> None:
         lifecycle.down(layout.layout_for(name, os.environ), progress)
 
 
-def _kubectl_path(options: argparse.Namespace) -> None:
+def _kubectl_path(_: argparse.Namespace) -> None:
     print(tools.kubectl(layout.cache_root(os.environ), Progress()))
 
 
-def _packages(options: argparse.Namespace) -> None:
+def _packages(_: argparse.Namespace) -> None:
     packages.install(Progress())
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt

@@ -69,6 +69,14 @@ def of(pid: int, *, executable: str | None = None) -> Identity | None:
     return Identity(pid, started, current_boot(), executable)
 
 
+def ourselves() -> Identity:
+    """The identity of this process."""
+    me = of(os.getpid())
+    if me is None:
+        raise RuntimeError("/proc does not show this process: mount it")
+    return me
+
+
 def is_alive(identity: Identity) -> bool:
     """Whether the process itself still runs: same start time, same boot, and the recorded program."""
     now = of(identity.pid)
@@ -92,11 +100,11 @@ def marked(directory: Path) -> Iterator[Identity]:
 
 def all_pids() -> list[int]:
     """The ids of all processes that can be seen."""
-    return [int(entry) for entry in os.listdir(_PROC) if entry.isdecimal()]
+    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
 
 
 def _executable(pid: int) -> str | None:
     try:
-        return os.readlink(_PROC / str(pid) / "exe").removesuffix(_DELETED)
+        return str((_PROC / str(pid) / "exe").readlink()).removesuffix(_DELETED)
     except OSError:
         return None

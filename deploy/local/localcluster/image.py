@@ -116,7 +116,7 @@ def archive(root: bytes, *, reference: str) -> bytes:
     files = {
         "oci-layout": _encode({"imageLayoutVersion": "1.0.0"}),
         "index.json": _encode({"schemaVersion": 2, "manifests": [entry]}),
-        **{f"blobs/sha256/{_digest(blob)}": blob for blob in (root, config, manifest)},
+        **{f"blobs/{digest(blob).replace(':', '/')}": blob for blob in (root, config, manifest)},
     }
     return _tar(files)
 
@@ -138,13 +138,14 @@ def _add(tar: tarfile.TarFile, name: str, kind: bytes, mode: int, content: bytes
 def _descriptor(blob: bytes, kind: str) -> dict[str, object]:
     return {
         "mediaType": f"application/vnd.oci.image.{kind}",
-        "digest": f"sha256:{_digest(blob)}",
+        "digest": digest(blob),
         "size": len(blob),
     }
 
 
-def _digest(blob: bytes) -> str:
-    return hashlib.sha256(blob).hexdigest()
+def digest(blob: bytes) -> str:
+    """The digest of a blob in the form of OCI descriptors."""
+    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
 def _encode(content: object) -> bytes:

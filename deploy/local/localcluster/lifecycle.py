@@ -8,8 +8,18 @@ import shutil
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from localcluster import build, controlplane, identity, locks, machine, namespaces, node, nodeowner
-from localcluster import processes, store
+from localcluster import (
+    build,
+    controlplane,
+    identity,
+    locks,
+    machine,
+    namespaces,
+    node,
+    nodeowner,
+    processes,
+    store,
+)
 from localcluster.errors import ClusterError
 from localcluster.identity import Identity
 from localcluster.layout import Layout
@@ -96,7 +106,7 @@ def _claim_node(layout: Layout, choice: NodeChoice, progress: Progress) -> bool:
     if choice is NodeChoice.NO:
         return False
     refusal = machine.obstacle() or nodeowner.claim(
-        layout, witness=_ourselves(), clear=_clear_dead_owner
+        layout, witness=identity.ourselves(), clear=_clear_dead_owner
     )
     if refusal is None:
         return True
@@ -104,12 +114,6 @@ def _claim_node(layout: Layout, choice: NodeChoice, progress: Progress) -> bool:
         raise ClusterError(refusal)
     progress.say(f"coming up without a node. {refusal}")
     return False
-
-
-def _ourselves() -> identity.Identity:
-    me = identity.of(os.getpid())
-    assert me is not None, "we run"
-    return me
 
 
 @contextlib.contextmanager

@@ -14,8 +14,10 @@ def exclusive(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
     The descriptor is closed on exec but survives a fork: a child that has not yet become the
     program it is to run still holds the lock, so nobody can miss it.
     """
-    descriptor = _acquire(path, waiting)
-    assert descriptor is not None
+    descriptor = _try(path)
+    if descriptor is None:
+        waiting()
+        descriptor = _wait(path)
     try:
         yield
     finally:
@@ -25,7 +27,7 @@ def exclusive(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
 @contextlib.contextmanager
 def attempt(path: Path) -> Iterator[bool]:
     """Hold the lock file `path` if nobody else does; yields whether it is held."""
-    descriptor = _acquire(path, None)
+    descriptor = _try(path)
     try:
         yield descriptor is not None
     finally:
@@ -33,17 +35,23 @@ def attempt(path: Path) -> Iterator[bool]:
             _release(path, descriptor)
 
 
-def _acquire(path: Path, waiting: Callable[[], None] | None) -> int | None:
+def _try(path: Path) -> int | None:
     while True:
         descriptor = _open(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if waiting is None:
-                os.close(descriptor)
-                return None
-            waiting()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.close(descriptor)
+            return None
+        if _is_current(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+def _wait(path: Path) -> int:
+    while True:
+        descriptor = _open(path)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _is_current(path, descriptor):
             return descriptor
         os.close(descriptor)
@@ -60,7 +68,7 @@ def _open(path: Path) -> int:
 def _is_current(path: Path, descriptor: int) -> bool:
     """Whether `path` still names the locked file: its last holder has deleted it else."""
     try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 

@@ -119,7 +119,7 @@ def _foreign_kubelet() -> str | None:
         process = Path(f"/proc/{pid}")
         try:
             name = (process / "comm").read_text().strip()
-            here = os.readlink(process / "ns/pid") == os.readlink("/proc/self/ns/pid")
+            here = (process / "ns/pid").readlink() == Path("/proc/self/ns/pid").readlink()
         except OSError:
             continue
         if name in _KUBELETS and here:

@@ -84,11 +84,11 @@ def remove_links(subnet: IPv4Network) -> None:
     The kernel deletes them too when the last process of the pod's network namespace is gone, but
     takes its time.
     """
-    for device in _links(parse_routes(_ip("-json", "-4", "route", "show")), subnet):
+    for device in pod_links(parse_routes(_ip("-json", "-4", "route", "show")), subnet):
         _run("link", "delete", "dev", device)
 
 
-def _links(routes: Iterable[tuple[IPv4Network, str]], subnet: IPv4Network) -> set[str]:
+def pod_links(routes: Iterable[tuple[IPv4Network, str]], subnet: IPv4Network) -> set[str]:
     return {device for network, device in routes if device and network.subnet_of(subnet)}
 
 

