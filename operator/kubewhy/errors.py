@@ -116,11 +116,15 @@ class ModelError(KubewhyError):
 
     Attributes:
         retry_after: seconds the provider asked to wait, None where it named none.
+        usage: the `core.messages.Usage` of a reply that was paid but can't be used, else None.
     """
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, usage: object = None
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.usage = usage
 
 
 class ModelRateLimited(ModelError):
