@@ -53,7 +53,6 @@ ALERT_COUNT: Final = f"alert.{GROUP}/count"
 # Labels hold hashes only: raw alert text is hostile and longer than a label value may be.
 LABEL_ALERT_SERIES: Final = f"alert.{GROUP}/series"
 LABEL_ALERT_GROUP: Final = f"alert.{GROUP}/group"
-LABEL_ALERT_WORKLOAD: Final = f"alert.{GROUP}/workload"
 LABEL_INVESTIGATION_UID: Final = f"{GROUP}/investigation-uid"
 LABEL_RECORD_CONTENT: Final = f"{GROUP}/content"
 
