@@ -52,6 +52,7 @@ lock: $(READY) ## resolve requirements/*.txt anew, releases of at least 7 days' 
 	$(COMPILE) $(ARGS) --group dev --output-file requirements/dev.txt pyproject.toml
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/runtime.txt pyproject.toml
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/bootstrap.txt --group lock
+	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/build.txt --group build
 	@touch $(READY)
 
 packages: # the Debian packages of the local cluster; nothing where that is not for us to do

@@ -124,8 +124,8 @@ def test_the_wheel_holds_the_package_and_its_data(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert "kubewhy/py.typed" in names
-    for folder in ("crds", "toolsets"):
-        data = {path.as_posix() for path in repository.files() if path.parts[0] == folder}
+    for folder in ("crds", "toolsets", "deploy/base"):
+        data = {path.as_posix() for path in repository.files() if path.is_relative_to(folder)}
         assert {f"kubewhy/_data/{name}" for name in data} <= names
     outside = {n for n in names if not n.startswith("kubewhy/") and ".dist-info/" not in n}
     assert not outside

@@ -13,7 +13,7 @@ import pytest
 import repository
 
 _FOLDER = repository.ROOT / "requirements"
-_FILES = ("bootstrap.txt", "dev.txt", "runtime.txt")
+_FILES = ("bootstrap.txt", "build.txt", "dev.txt", "runtime.txt")
 _PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[^\s;\\]+)")
 _HASH = re.compile(r"^\s+--hash=sha256:[0-9a-f]{64}(?: \\)?$")
 _BAD = {("litellm", "1.82.7"), ("litellm", "1.82.8"), ("kubernetes", "36.0.0"),
@@ -75,7 +75,7 @@ def test_bad_releases_are_excluded_by_name(name: str, exclusions: tuple[str, ...
     assert all(f"!={version}" in line for version in exclusions)
 
 
-@pytest.mark.parametrize("file", ["bootstrap.txt", "runtime.txt"])
+@pytest.mark.parametrize("file", ["bootstrap.txt", "build.txt", "runtime.txt"])
 def test_what_ships_is_what_was_tested(file: str) -> None:
     tested = {(pin.name, pin.version) for pin in _locked("dev.txt")}
     assert {(pin.name, pin.version) for pin in _locked(file)} <= tested
@@ -102,3 +102,12 @@ def test_the_lock_command_waits_a_week() -> None:
     makefile = (repository.ROOT / "Makefile").read_text(encoding="utf-8")
     assert '--exclude-newer "7 days"' in makefile
     assert "--generate-hashes" in makefile
+
+
+def test_each_direct_dependency_has_its_reason_on_record() -> None:
+    record = (repository.ROOT / "docs" / "adr" / "0003-dependencies.md").read_text(encoding="utf-8")
+    rows = "\n".join(line for line in record.splitlines() if line.startswith("| "))
+    names = {re.split(r"[<>=!~ ]", line)[0] for line in _project()["project"]["dependencies"]}
+    assert not [
+        name for name in names if not re.search(rf"^\| .*\b{name}\b.*\| ", rows, re.MULTILINE)
+    ]
