@@ -125,7 +125,9 @@ class Look:
         self, context: ports.ToolContext, arguments: Mapping[str, Any]
     ) -> tools.ToolOutput:
         where = str(arguments["at"])
-        started = [event for event in self._world.journaled() if isinstance(event, events.ToolStarted)]
+        started = [
+            event for event in self._world.journaled() if isinstance(event, events.ToolStarted)
+        ]
         self._world.ran.append((where, bool(started)))
         await asyncio.sleep(0)
         self._world.point()
@@ -168,7 +170,9 @@ async def live_once(world: World, *, engine: type[ledger.Ledger] = ledger.Ledger
     performer = perform.Performer(
         model=ScriptedModel(world),
         toolbox={SPEC.name: Look(world)},
-        context=ports.ToolContext(namespace="shop", subject=None, kube=NO_KUBE, now=world.clock.now),
+        context=ports.ToolContext(
+            namespace="shop", subject=None, kube=NO_KUBE, now=world.clock.now
+        ),
         clock=world.clock,
         redact=lambda text: text,
         parallel=asyncio.Semaphore(4),
@@ -177,7 +181,9 @@ async def live_once(world: World, *, engine: type[ledger.Ledger] = ledger.Ledger
     return book.state
 
 
-def live(world: World, *, engine: type[ledger.Ledger] = ledger.Ledger, lives: int = 40) -> state.State:
+def live(
+    world: World, *, engine: type[ledger.Ledger] = ledger.Ledger, lives: int = 40
+) -> state.State:
     """Lives until one reaches the end; checks after each death that nothing stored was changed."""
     for _ in range(lives):
         before = [batch.data for batch in world.batches]
@@ -222,7 +228,9 @@ def reply(*places: str, text: str = "") -> messages.ModelReply:
     calls = tuple(
         messages.RequestedCall(tool="look", arguments=json.dumps({"at": place})) for place in places
     )
-    return messages.ModelReply(text=text, calls=calls, usage=messages.Usage(input_tokens=10, output_tokens=5))
+    return messages.ModelReply(
+        text=text, calls=calls, usage=messages.Usage(input_tokens=10, output_tokens=5)
+    )
 
 
 def conclude(call: str, quote: str) -> messages.ModelReply:

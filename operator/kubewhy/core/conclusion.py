@@ -207,11 +207,11 @@ def verify(conclusion: Conclusion, outputs: Mapping[str, str]) -> Conclusion:
 def quoted(quote: str, output: str) -> bool:
     """Whether the quote proves anything: verbatim in the output, and long enough or a whole line."""
     quote = quote.strip("\n")
-    if not quote.strip() or quote not in output:
+    bare = quote.strip().removeprefix("> ")
+    if not bare or quote not in output:
         return False
-    return len(quote.strip()) >= SHORTEST_QUOTE or quote.strip() in (
-        line.removeprefix("> ").strip() for line in output.splitlines()
-    )
+    lines = (line.strip().removeprefix("> ") for line in output.splitlines())
+    return len(bare) >= SHORTEST_QUOTE or bare in lines
 
 
 def _checked(evidence: tuple[Evidence, ...], outputs: Mapping[str, str]) -> tuple[Evidence, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import crash_world as world_
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import crash_world as world_
 from kubewhy.core import events, loop, state
 from kubewhy.engine import drive, ledger
 
@@ -47,7 +48,10 @@ def test_one_crash_at_any_point_changes_nothing(point: int) -> None:
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS, schedule=SCHEDULES)
 def test_any_crashes_in_any_script(steps: list[list[str]], schedule: list[int]) -> None:
-    script = (*(world_.reply(*places) for places in steps), world_.conclude("1-0", "the decisive line of a"))
+    script = (
+        *(world_.reply(*places) for places in steps),
+        world_.conclude("1-0", "the decisive line of a"),
+    )
     expected = _uncrashed(script)
     world = world_.World(script, schedule)
     final = world_.live(world)
@@ -101,9 +105,7 @@ def test_a_repeated_call_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         current = state.dataclasses.replace(current, steps=current.steps[:-1])
         assert current.step is not None
         calls = tuple(
-            state.dataclasses.replace(call, result=None, in_flight=False)
-            if call.executed
-            else call
+            state.dataclasses.replace(call, result=None, in_flight=False) if call.executed else call
             for call in current.step.calls
         )
         step = state.dataclasses.replace(current.step, calls=calls, answer=None)
@@ -126,7 +128,9 @@ def test_a_stale_reply_that_is_accepted_is_caught(monkeypatch: pytest.MonkeyPatc
 
     def accept(current: state.State, event: Any) -> state.State:
         step = state.dataclasses.replace(current.step, in_flight=True)
-        return accepting(state.dataclasses.replace(current, steps=(*current.steps[:-1], step)), event)
+        return accepting(
+            state.dataclasses.replace(current, steps=(*current.steps[:-1], step)), event
+        )
 
     monkeypatch.setitem(loop._APPLY, events.ModelReplied, accept)
     assert _fails(SCRIPT, EVERY_POINT)
