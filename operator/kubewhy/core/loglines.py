@@ -11,6 +11,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from kubewhy.core import untrusted
+
 LINE_LENGTH = 1000
 """Characters kept of one line."""
 
@@ -21,9 +23,6 @@ BLOCK_LINES = 40
 """Most lines that one error block is taken to have."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
-)
 _CLASS = r"[A-Za-z_$][\w$]*(?:(?:\.|::|\\)[A-Za-z_$][\w$]*)*"
 
 
@@ -55,7 +54,7 @@ class Cause:
 
 def clean(line: str) -> str:
     """The line without terminal sequences and invisible characters, cut to `LINE_LENGTH`."""
-    return _CONTROL.sub("", _ANSI.sub("", line)).rstrip()[:LINE_LENGTH]
+    return untrusted.clean_line(_ANSI.sub("", line)).rstrip()[:LINE_LENGTH]
 
 
 def cause(lines: Sequence[str]) -> Cause | None:

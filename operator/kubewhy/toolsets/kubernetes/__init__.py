@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Final
 
 from kubewhy.core import ports
-from kubewhy.toolsets.kubernetes import describe, events, function_tool, get, logs, yaml_text
+from kubewhy.toolsets.kubernetes import (
+    describe,
+    events,
+    first_look,
+    function_tool,
+    get,
+    logs,
+    yaml_text,
+)
 
 INSTRUCTIONS: Final = (
     "Kubernetes tools only read, within this Investigation's rights. Without `namespace` they look in the "
@@ -27,6 +35,7 @@ def toolset() -> ports.Toolset:
         description="Objects, logs and KubeEvents of the cluster",
         instructions=INSTRUCTIONS,
         tools=(
+            first_look.tool(),
             get.tool(),
             describe.tool(),
             yaml_text.tool(),

@@ -11,14 +11,20 @@ KINDS: Final[dict[str, str]] = {
     "ConfigSources": "the ConfigMaps and Secrets that the pods use, and where",
     "ContainerCommand": "command, arguments and heap settings of a container in trouble",
     "ContainerImage": "image, pull policy and names of pull secrets of a container in trouble",
-    "ContainerResources": "limits and requests of a container in trouble or of a pod that waits for a node",
+    "ContainerResources": (
+        "limits and requests of a container in trouble or of a pod that waits for a node"
+    ),
     "ContainerRunning": "since when a container runs, whether it is ready, its restarts",
     "ContainerTerminated": "how a container ended: reason, exit code, times, how long it had run",
     "ContainerWaiting": "why a container waits, with the kubelet's message",
     "CronJobState": "schedule, suspension, concurrency, last run and last success of a CronJob",
     "DisruptionBudget": "allowed disruptions of a PodDisruptionBudget and the numbers behind them",
-    "EnvironmentAbsent": "a variable that the log names as missing and that the container's spec does not define",
-    "EnvironmentAddress": "a variable that holds the address of a Service which is absent or serves other ports",
+    "EnvironmentAbsent": (
+        "a variable that the log names as missing and that the container's spec does not define"
+    ),
+    "EnvironmentAddress": (
+        "a variable that holds the address of a Service which is absent or serves other ports"
+    ),
     "EnvironmentTwice": "a variable that is defined more than once; the last one wins",
     "IngressRoute": "one rule of an Ingress, and whether its Service and port exist",
     "JobState": "active, succeeded and failed pods of a Job, its limits",
@@ -26,12 +32,16 @@ KINDS: Final[dict[str, str]] = {
     "LimitRangeBound": "one bound of a LimitRange",
     "LoadBalancerState": "whether a Service of type LoadBalancer has an address",
     "LogEmpty": "a container's log that was read and is empty",
-    "LogTail": "the telling lines of a container's log: the last error with its context, and the end",
+    "LogTail": (
+        "the telling lines of a container's log: the last error with its context, and the end"
+    ),
     "LogUnavailable": "a log that the kubelet could not give, with its words",
     "LookedAt": "the object that was looked at and the workload it belongs to",
     "MissingKey": "a key that a pod needs from a ConfigMap which does not hold it",
     "MissingReference": "an object that is named in a spec and does not exist",
-    "NearestPods": "workloads whose pods come nearest to a Service's selector, and the labels that differ",
+    "NearestPods": (
+        "workloads whose pods come nearest to a Service's selector, and the labels that differ"
+    ),
     "NetworkPolicyApplies": "a NetworkPolicy that selects the pods, with its rules",
     "NodeCondition": "a condition of a node that matters here",
     "NodeMissing": "a node that a pod is bound to by name and that does not exist",
@@ -51,7 +61,9 @@ KINDS: Final[dict[str, str]] = {
     "RevisionChange": "one difference between the pod templates of two revisions",
     "RolloutPaused": "the Deployment is paused",
     "ScaledToZero": "the workload is scaled to zero, and who did it",
-    "SchedulingWishes": "requests, selectors, affinities and spread constraints of a pod that waits for a node",
+    "SchedulingWishes": (
+        "requests, selectors, affinities and spread constraints of a pod that waits for a node"
+    ),
     "SecurityContext": "user, group and file system settings of a container in trouble",
     "ServiceEndpoints": "ready and other endpoints of a Service, and their ports",
     "ServiceMixedPods": "pods of more than one workload behind one Service",

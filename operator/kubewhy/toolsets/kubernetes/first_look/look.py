@@ -29,9 +29,10 @@ SPEC: Final = tools.ToolSpec(
     name="kubernetes_first_look",
     toolset="kubernetes",
     description=(
-        "Facts an expert looks at first about one object and what belongs to it: owner chain, container states and "
-        "last exits, log tail of the failing container, warning events, missing references, probes, scheduling, "
-        "quotas, Service endpoints, rollout changes. Start here. Without arguments: the subject of the investigation."
+        "Facts an expert looks at first about one object and what belongs to it: owner chain,"
+        " container states and last exits, log tail of the failing container, warning events,"
+        " missing references, probes, scheduling, quotas, Service endpoints, rollout changes. Start"
+        " here. Without arguments: the subject of the investigation."
     ),
     parameters={
         "type": "object",

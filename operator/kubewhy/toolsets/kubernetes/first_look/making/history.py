@@ -162,7 +162,8 @@ def _writers(shot: Snapshot, item: objects.Object) -> Iterator[Ranked]:
             28,
             "RecentChange",
             objects.ref(item),
-            f"managedFields: manager={manager} operation={operation} time={objects.text(row, 'time')}",
+            f"managedFields: manager={manager} operation={operation}"
+            f" time={objects.text(row, 'time')}",
             manager=manager,
             operation=operation,
             agoSeconds=ago,

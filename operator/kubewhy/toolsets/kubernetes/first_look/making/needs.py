@@ -15,7 +15,8 @@ _NAME = re.compile(
     r"(?<![\w.])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w])|(?<=')[A-Z][A-Z0-9]{2,}(?=')|(?<=\$)[A-Z][A-Z0-9_]{2,}"
 )
 _MISSING = re.compile(
-    r"not set|unset|not defined|undefined|missing|required|not found|KeyError|is empty|parameter not set"
+    r"not set|unset|not defined|undefined|missing|required|not found|KeyError|is empty|parameter"
+    r" not set"
     r"|unbound variable|must be|not provided|no value|mandatory|expected|NoneType|null",
     re.IGNORECASE,
 )

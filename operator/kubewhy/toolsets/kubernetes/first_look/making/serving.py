@@ -70,8 +70,8 @@ def _endpoints(shot: Snapshot, service: objects.Object) -> Ranked:
         53 if ready and ports else 83,
         "ServiceEndpoints",
         objects.ref(service),
-        f"EndpointSlices of Service {objects.name(service)}: {len(ready)} ready endpoints, {len(rows) - len(ready)} "
-        f"not ready, ports: {', '.join(dict.fromkeys(ports)) or 'none'}",
+        f"EndpointSlices of Service {objects.name(service)}: {len(ready)} ready endpoints,"
+        f" {len(rows) - len(ready)} not ready, ports: {', '.join(dict.fromkeys(ports)) or 'none'}",
         ready=len(ready),
         notReady=len(rows) - len(ready),
         ports=",".join(dict.fromkeys(ports)),

@@ -34,7 +34,8 @@ def _claim(claim: objects.Object) -> Ranked:
     modes = ",".join(objects.words(spec, "accessModes"))
     selector = objects.labels(spec, "selector", "matchLabels")
     words = [
-        f"phase: {phase} storageClassName: {storage_class or 'none'} storage: {storage} accessModes: {modes}"
+        f"phase: {phase} storageClassName: {storage_class or 'none'} storage: {storage}"
+        f" accessModes: {modes}"
     ]
     if selector:
         words.append(f"selector: {objects.selector_text(selector)}")
@@ -65,7 +66,8 @@ def _class_of(shot: Snapshot, claim: objects.Object) -> Iterator[Ranked]:
         77,
         "StorageClasses",
         objects.ref(claim),
-        f"StorageClasses: {', '.join(sorted(names)) or 'none'}; default: {', '.join(defaults) or 'none'}",
+        f"StorageClasses: {', '.join(sorted(names)) or 'none'}; default:"
+        f" {', '.join(defaults) or 'none'}",
         wanted=wanted,
         found=found if wanted else "",
         default=",".join(defaults) or "none",
@@ -86,7 +88,8 @@ def _volume(volume: objects.Object, *, weight: int) -> Ranked:
     ]
     if held:
         words.append(
-            f"claimRef: {objects.text(held, 'namespace')}/{objects.text(held, 'name')} uid={objects.text(held, 'uid')}"
+            f"claimRef: {objects.text(held, 'namespace')}/{objects.text(held, 'name')}"
+            f" uid={objects.text(held, 'uid')}"
         )
     labels = objects.labels(volume, "metadata", "labels")
     if labels:

@@ -156,7 +156,8 @@ def healthy_since(shot: Snapshot) -> Iterator[Ranked]:
         66,
         "PodsReady",
         objects.ref(shot.workload or shot.subject),
-        f"all {len(pods)} pods have condition Ready=True since {at} or earlier, {restarts} restarts",
+        f"all {len(pods)} pods have condition Ready=True since {at} or earlier, {restarts}"
+        " restarts",
         pods=len(pods),
         restarts=restarts,
         sinceSeconds=objects.seconds(shot.now, newest),

@@ -1,0 +1,296 @@
+"""Pods that find no node."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kubewhy.adapters.triage import case, containers
+from kubewhy.adapters.triage.diagnosis import (
+    Diagnosis,
+    Rule,
+    action,
+    inspect,
+    kubectl,
+    quotes,
+    short,
+    target,
+)
+from kubewhy.core import conclusion, subjects
+
+_REASONS: Final[tuple[tuple[str, str], ...]] = (
+    ("Insufficient", r"Insufficient (?P<what>[\w./-]+)"),
+    ("PodsFull", r"Too many pods"),
+    ("HostPortConflict", r"didn't have free ports"),
+    (
+        "VolumeNodeAffinity",
+        r"didn't match PersistentVolume's node affinity|volume node affinity conflict",
+    ),
+    (
+        "NodeSelectorMismatch",
+        r"didn't match Pod's node affinity/selector|didn't match node selector",
+    ),
+    (
+        "AntiAffinity",
+        r"didn't match pod anti-affinity rules|didn't satisfy existing pods anti-affinity",
+    ),
+    ("PodAffinity", r"didn't match pod affinity rules"),
+    ("TopologySpread", r"didn't match pod topology spread constraints"),
+    ("UntoleratedTaint", r"untolerated taint"),
+    ("NodesCordoned", r"were unschedulable"),
+)
+_CLAIM = re.compile(r"persistentvolumeclaim|PersistentVolumeClaims")
+_MISMATCH = frozenset({"NodeSelectorMismatch", "AntiAffinity", "PodAffinity", "TopologySpread"})
+
+
+def unschedulable(found: case.Case) -> Diagnosis | None:
+    """The scheduler says why no node fits."""
+    item = _refusal(found)
+    if item is None:
+        return None
+    message = item.text.split("preemption:")[0].strip()
+    if _CLAIM.search(message) and not re.search(r"Insufficient|taint|selector", message):
+        return None
+    owner = found.owner(item)
+    mechanism, why, more = _explain(found, message)
+    return Diagnosis(
+        score=92,
+        mechanism=mechanism,
+        subject=owner,
+        statement=f"Pods of {owner} can't be scheduled: {why}. {short(message, 300)}",
+        evidence=quotes(item.quote(), *more),
+        actions=(
+            action("Compare with what the nodes offer", "kubectl describe nodes"),
+            action(
+                f"Change requests or constraints of {owner}, or add a fitting node",
+                kubectl(owner, "edit", target(owner)),
+            ),
+        ),
+    )
+
+
+def _refusal(found: case.Case) -> case.Seen | None:
+    condition = next(
+        (
+            item
+            for item in found.of("PodCondition", type="PodScheduled", status="False")
+            if item.get("reason") == "Unschedulable"
+        ),
+        None,
+    )
+    event = next(
+        (
+            item
+            for item in found.of("KubeEvent", reason="FailedScheduling")
+            if containers.recent(item) and not _placed(found, item.fact.object)
+        ),
+        None,
+    )
+    return condition or event
+
+
+def _placed(found: case.Case, pod: str) -> bool:
+    return any(item.get("node") for item in found.of("PodState", pod))
+
+
+def _explain(found: case.Case, message: str) -> tuple[str, str, list[conclusion.Evidence]]:
+    wishes = found.first("SchedulingWishes")
+    for mechanism, pattern in _REASONS:
+        read = re.search(pattern, message)
+        if not read:
+            continue
+        if mechanism == "Insufficient":
+            return _insufficient(found, wishes, read["what"])
+        if mechanism == "UntoleratedTaint":
+            return _taints(found)
+        if mechanism == "NodesCordoned":
+            node = found.first("NodeState", unschedulable="true")
+            return (
+                mechanism,
+                "all fitting nodes are cordoned (unschedulable)",
+                [node.quote("unschedulable")] if node else [],
+            )
+        if mechanism == "HostPortConflict":
+            ports = found.of("SpecSetting", setting="hostPort")
+            numbers = ", ".join(item.get("value") for item in ports)
+            return (
+                mechanism,
+                f"the hostPort {numbers} is taken on every fitting node",
+                [item.quote() for item in ports],
+            )
+        if mechanism == "VolumeNodeAffinity":
+            volume = next(
+                (item for item in found.of("VolumeState") if "nodeAffinity" in item.text), None
+            )
+            return (
+                mechanism,
+                "the node affinity of its PersistentVolume fits no schedulable node",
+                [volume.quote("nodeAffinity")] if volume else [],
+            )
+        if mechanism in _MISMATCH:
+            return _constraint(found, wishes, mechanism)
+        return mechanism, "the nodes hold as many pods as they may", []
+    return "Unschedulable", "no node fits", []
+
+
+def _insufficient(
+    found: case.Case, wishes: case.Seen | None, what: str
+) -> tuple[str, str, list[conclusion.Evidence]]:
+    words = {
+        "cpu": "InsufficientCPU",
+        "memory": "InsufficientMemory",
+        "ephemeral-storage": "InsufficientEphemeralStorage",
+    }
+    gpu = " (gpu)" if "gpu" in what else ""
+    asked = re.search(rf"\b{re.escape(what)}=(\S+)", wishes.text) if wishes else None
+    node = next((item for item in found.of("NodeState") if f"{what}=" in item.text), None)
+    offered = re.search(rf"(?<![\w/.-]){re.escape(what)}=(\S+)", node.text) if node else None
+    text = f"insufficient {what}{gpu}"
+    text += f": a container requests {asked[1]}" if asked else ""
+    text += f", a node has {offered[1]} allocatable" if offered else ""
+    evidence = [wishes.quote(f"{what}=")] if wishes and asked else []
+    evidence += [node.quote("allocatable")] if node and offered else []
+    return words.get(what, "InsufficientResource"), text, evidence
+
+
+def _taints(found: case.Case) -> tuple[str, str, list[conclusion.Evidence]]:
+    taints = [
+        item for item in found.of("NodeTaint") if item.get("effect") in {"NoSchedule", "NoExecute"}
+    ]
+    keys = ", ".join(dict.fromkeys(item.get("key") for item in taints)) or "a taint"
+    return (
+        "UntoleratedTaint",
+        f"the pod does not tolerate the taint {keys} of the nodes",
+        [item.quote() for item in taints[:3]],
+    )
+
+
+def _constraint(
+    found: case.Case, wishes: case.Seen | None, mechanism: str
+) -> tuple[str, str, list[conclusion.Evidence]]:
+    marks = {
+        "NodeSelectorMismatch": ("nodeSelector: ", "nodeAffinity"), "AntiAffinity": ("podAntiAffinity",),
+        "PodAffinity": ("podAffinity",), "TopologySpread": ("topologySpreadConstraints",),
+    }[mechanism]  # fmt: skip
+    lines = [word for word in (wishes.fact.words if wishes else ()) if word.startswith(marks)]
+    replicas = found.first("WorkloadReplicas")
+    texts = {
+        "NodeSelectorMismatch": (
+            "no node carries the labels that its node selector or affinity wants"
+        ),
+        "AntiAffinity": (
+            "its anti-affinity wants a node per pod, with"
+            f" {replicas.get('desired') if replicas else 'more'} replicas and"
+            f" {len(found.of('NodeState')) or 'too few'} nodes"
+        ),
+        "PodAffinity": "its pod affinity fits no node",
+        "TopologySpread": "its topologySpreadConstraints (skew, DoNotSchedule) fit no node",
+    }
+    shown = f" ({short(lines[0], 200)})" if lines else ""
+    evidence = [wishes.quote(line) for line in lines[:2]] if wishes else []
+    node = found.first("NodeState")
+    return (
+        mechanism,
+        texts[mechanism] + shown,
+        [*evidence, *([node.quote("labels")] if node else [])],
+    )
+
+
+def gated(found: case.Case) -> Diagnosis | None:
+    """A scheduling gate holds the pod."""
+    gate = found.first("SpecSetting", setting="schedulingGates")
+    if gate is None:
+        return None
+    condition = found.first("PodCondition", type="PodScheduled")
+    owner = found.owner(gate)
+    return Diagnosis(
+        score=94, mechanism="SchedulingGated", subject=owner,
+        statement=f"Pods of {owner} wait behind the scheduling gate {gate.get('value')} (SchedulingGated), which nobody has removed.",
+        evidence=quotes(gate.quote(), condition.quote() if condition else None),
+        actions=(action("Find out who should remove the gate", kubectl(owner, "describe", "pods")),),
+    )  # fmt: skip
+
+
+def nobody_schedules(found: case.Case) -> Diagnosis | None:
+    """A pod waits, and no scheduler has said a word about it."""
+    state = next(
+        (item for item in found.of("PodState", phase="Pending") if not item.get("node")), None
+    )
+    if state is None or _refusal(found) or found.first("SpecSetting", setting="schedulingGates"):
+        return None
+    owner = found.owner(state)
+    missing = found.first("NodeMissing")
+    named = found.first("SpecSetting", setting="schedulerName")
+    if missing is None and named is None:
+        return Diagnosis(
+            score=55, mechanism="SchedulerSilent", subject=owner,
+            statement=f"Pods of {owner} are Pending and no scheduler has spoken of them: the scheduler may be down.",
+            evidence=quotes(state.quote()), confidence=conclusion.Confidence.LOW, verdict=conclusion.Verdict.INCONCLUSIVE,
+            actions=(action("See whether the scheduler runs", "kubectl -n kube-system get pods,leases"),),
+            next_checks=("whether kube-scheduler runs: its Lease in kube-system",),
+        )  # fmt: skip
+    return _silent(owner, state, missing, named)
+
+
+def _silent(
+    owner: subjects.Subject,
+    state: case.Seen,
+    missing: case.Seen | None,
+    named: case.Seen | None,
+) -> Diagnosis:
+    if named:
+        text = (
+            f"its schedulerName is {named.get('value')}, and no scheduler of that name has picked"
+            " it up"
+        )
+        mechanism = "SchedulerUnknown"
+    else:
+        text = (
+            f"its nodeName is {missing.get('node') if missing else ''}, a node that does not exist"
+        )
+        mechanism = "NodeNotFound"
+    return Diagnosis(
+        score=90, mechanism=mechanism, subject=owner,
+        statement=f"Pods of {owner} stay Pending: {text}.",
+        evidence=quotes(*(item.quote() for item in (named, missing, state) if item)),
+        actions=(action("Correct the pod template", kubectl(owner, "edit", target(owner))),),
+    )  # fmt: skip
+
+
+def node_missing(found: case.Case) -> Diagnosis | None:
+    """The pod is bound by hand to a node that is not there."""
+    missing = found.first("NodeMissing")
+    if missing is None:
+        return None
+    owner = found.owner(missing)
+    return Diagnosis(
+        score=91, mechanism="NodeNotFound", subject=owner,
+        statement=f"Pods of {owner} are bound by nodeName to node {missing.get('node')}, which does not exist (not exist); they can't start and are replaced.",
+        evidence=quotes(missing.quote()),
+        actions=(action("Remove nodeName from the pod template", kubectl(owner, "edit", target(owner))), action("List the nodes", "kubectl get nodes")),
+    )  # fmt: skip
+
+
+def preempted(found: case.Case) -> Diagnosis | None:
+    """A pod of higher priority took the place."""
+    item = next((event for event in found.of("KubeEvent", reason="Preempted")), None)
+    target_pod = next(
+        (
+            event
+            for event in found.of("PodCondition", type="DisruptionTarget")
+            if "reempt" in event.text
+        ),
+        None,
+    )
+    proof = item or target_pod
+    if proof is None or found.first("PodsReady"):
+        return None
+    owner = found.owner(proof)
+    return Diagnosis(
+        score=93, mechanism="Preempted", subject=owner,
+        statement=f"A pod of {owner} was preempted by one of a higher priority class: {short(proof.text)}",
+        evidence=quotes(proof.quote()), actions=(inspect(owner), action("Compare the priority classes", "kubectl get priorityclasses")),
+    )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (unschedulable, gated, nobody_schedules, node_missing, preempted)
