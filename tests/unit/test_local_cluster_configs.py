@@ -250,3 +250,23 @@ def test_an_api_server_that_is_not_there_is_not_ready(tmp_path: Path) -> None:
     assert not api.is_ready()
     assert not api.is_node_ready("localhost")
     assert os.environ.get("KUBECONFIG") == os.devnull
+
+
+@pytest.mark.parametrize(
+    ("own_type", "handed_down", "members", "divisible"),
+    [
+        (None, "", "1\n", True),  # the machine's own root
+        ("domain", "cpu memory pids", "1\n", True),
+        ("domain", "cpu", "1\n", False),
+        ("domain", "cpu", "", True),
+    ],
+)
+def test_a_containers_busy_group_cannot_be_divided(
+    tmp_path: Path, own_type: str | None, handed_down: str, members: str, divisible: bool
+) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text(handed_down)
+    (tmp_path / "cgroup.procs").write_text(members)
+    if own_type is not None:
+        (tmp_path / "cgroup.type").write_text(own_type)
+    assert cgroups.is_divisible(tmp_path) is divisible

@@ -40,6 +40,19 @@ def hierarchies() -> list[Hierarchy]:
     return parse_mounts(Path("/proc/self/mountinfo").read_text("utf-8"))
 
 
+def is_divisible(root: Path) -> bool:
+    """Whether groups below the version 2 group `root` can get controllers.
+
+    They can't where `root` is not the machine's own root (which has no cgroup.type), has processes
+    and does not hand controllers down already (cgroups(7), "no internal processes").
+    """
+    controllers = set((root / "cgroup.controllers").read_text().split())
+    handed_down = set((root / "cgroup.subtree_control").read_text().split())
+    if not (root / "cgroup.type").exists() or controllers <= handed_down:
+        return True
+    return not (root / "cgroup.procs").read_text().strip()
+
+
 def create() -> None:
     """Make the node's root group; the kubelet insists that it exists. Raises ClusterError."""
     for hierarchy in hierarchies():

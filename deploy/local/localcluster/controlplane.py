@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from localcluster import accounts, certificates, identity, network, processes, programs, store
+from localcluster import accounts, certificates, network, processes, programs, store
 from localcluster.accounts import Account
 from localcluster.apiclient import Api
 from localcluster.launch import await_that, launch
@@ -16,7 +16,7 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 _READY_SECONDS = 120.0
 
 
-def start(layout: Layout, *, binary: Path, progress: Progress) -> None:
+def start(layout: Layout, *, binary: Path, progress: Progress) -> ClusterRecord:
     """Make and start a new control plane in the empty place of `layout`. Raises ClusterError."""
     record = ClusterRecord(port=network.free_port(_ports_of_others(layout)), binary=str(binary))
     _write_files(layout, record)
@@ -38,25 +38,27 @@ def start(layout: Layout, *, binary: Path, progress: Progress) -> None:
         ),
         programs.scheduler(kubeconfig=kubeconfig_of(layout, "kube-scheduler")),
     ):
-        running[argv[0]] = launch(layout, argv[0], [str(binary), *argv])
+        launch(layout, argv[0], [str(binary), *argv])
+    await_ready(layout, record)
+    progress.say("controllers work")
+    return record
+
+
+def await_ready(layout: Layout, record: ClusterRecord) -> None:
+    """Wait until requests are answered and pods can be made. Raises ClusterError."""
+    api = client(layout, record)
     await_that(
-        "ServiceAccount default/default made",
-        api.has_default_account,
+        "API server ready and ServiceAccount default/default made",
+        lambda: api.is_ready() and api.has_default_account(),
         layout=layout,
-        running=running,
+        running=processes.recorded(layout.processes, PROGRAMS),
         seconds=_READY_SECONDS,
     )
-    progress.say("controllers work")
 
 
-def is_whole(layout: Layout) -> bool:
-    """Whether all programs of the control plane run and the API server is ready."""
-    record = store.load_record(layout.record)
-    if record is None or not layout.kubeconfig.exists():
-        return False
-    recorded = processes.recorded(layout.processes)
-    alive = all(name in recorded and identity.is_alive(recorded[name]) for name in PROGRAMS)
-    return alive and client(layout, record).is_ready()
+def is_running(layout: Layout) -> bool:
+    """Whether all programs of the control plane run; a killed `up` may have started only some."""
+    return layout.kubeconfig.exists() and processes.are_alive(layout.processes, PROGRAMS)
 
 
 def client(layout: Layout, record: ClusterRecord) -> Api:

@@ -53,9 +53,9 @@ def down(layout: Layout, progress: Progress) -> None:
     with _locked(layout, progress):
         known = layout.directory.exists()
         _remove(layout)
-    with contextlib.suppress(OSError):
-        layout.directory.parent.rmdir()
-        layout.root.rmdir()
+    for directory in (layout.directory.parent, layout.root):
+        with contextlib.suppress(OSError):
+            directory.rmdir()
     progress.say(f"cluster {layout.name} {'is removed' if known else 'was not there'}")
 
 
@@ -68,18 +68,20 @@ def _locked(layout: Layout, progress: Progress) -> Iterator[None]:
 
 def _reuse(layout: Layout, choice: NodeChoice, progress: Progress) -> bool:
     """Whether the cluster runs already; gives it a node if one is demanded and it has none."""
-    if not controlplane.is_whole(layout):
+    record = store.load_record(layout.record)
+    if record is None or not controlplane.is_running(layout):
         return False
+    if node.exists(layout) and not node.is_running(layout):
+        return False
+    controlplane.await_ready(layout, record)
     if node.exists(layout):
-        if not node.is_whole(layout):
-            return False
+        node.await_ready(layout, record)
         progress.say(f"cluster {layout.name} runs already, with a node")
         return True
     progress.say(f"cluster {layout.name} runs already, without a node")
-    if choice is NodeChoice.YES:
-        _claim_node(layout, choice, progress)
+    if choice is NodeChoice.YES and _claim_node(layout, choice, progress):
         with _on_failure(functools.partial(_remove_node, layout)):
-            _start_node(layout, progress)
+            node.start(layout, record, progress)
     return True
 
 
@@ -89,16 +91,9 @@ def _start(layout: Layout, choice: NodeChoice, *, binary: Path, progress: Progre
     _remove(layout)
     with _on_failure(functools.partial(_halt, layout)):
         with_node = _claim_node(layout, choice, progress)
-        controlplane.start(layout, binary=binary, progress=progress)
+        record = controlplane.start(layout, binary=binary, progress=progress)
         if with_node:
-            _start_node(layout, progress)
-
-
-def _start_node(layout: Layout, progress: Progress) -> None:
-    record = store.load_record(layout.record)
-    if record is None:
-        raise ClusterError(f"The record of cluster {layout.name} is gone: run down, then up.")
-    node.start(layout, record, progress)
+            node.start(layout, record, progress)
 
 
 def _claim_node(layout: Layout, choice: NodeChoice, progress: Progress) -> bool:

@@ -43,9 +43,7 @@ def obstacle() -> str | None:
     """The first reason why no node can run here, as a sentence with its remedy; None if it can."""
     if os.geteuid() != 0:
         return "A node needs root: run this as root, or do without a node (--node no)."
-    return (
-        _missing_capability() or _missing_package() or _unwritable_cgroups() or _foreign_kubelet()
-    )
+    return _missing_capability() or _missing_package() or _unusable_cgroups() or _foreign_kubelet()
 
 
 def equipment(state: Path) -> Equipment:
@@ -106,11 +104,19 @@ def _plugin_directory() -> Path | None:
     return None
 
 
-def _unwritable_cgroups() -> str | None:
+def _unusable_cgroups() -> str | None:
     found = cgroups.hierarchies()
-    if found and all(os.access(hierarchy.path, os.W_OK) for hierarchy in found):
-        return None
-    return "A node needs writable control groups: mount /sys/fs/cgroup, or run it outside the container."
+    if not found or not all(os.access(hierarchy.path, os.W_OK) for hierarchy in found):
+        return (
+            "A node needs writable control groups: mount /sys/fs/cgroup, or run it outside the"
+            " container."
+        )
+    if not all(cgroups.is_divisible(one.path) for one in found if one.unified):
+        return (
+            "A node needs control groups it can divide, but this container's hold processes: run it"
+            " outside the container."
+        )
+    return None
 
 
 def _foreign_kubelet() -> str | None:

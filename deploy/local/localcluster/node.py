@@ -7,7 +7,6 @@ from pathlib import Path
 from localcluster import (
     cgroups,
     controlplane,
-    identity,
     image,
     machine,
     namespaces,
@@ -38,9 +37,19 @@ def start(layout: Layout, record: ClusterRecord, progress: Progress) -> None:
     places = Places(layout.node)
     _prepare(places)
     _write_files(layout, places, equipment)
-    running = _start_containerd(layout, places, equipment)
-    progress.say("containerd runs and holds the image " + nodeconfig.IMAGE)
-    running["kubelet"] = _start_kubelet(layout, record, places, running["containerd"])
+    containerd = _start_containerd(layout, places, equipment)
+    progress.say(f"containerd runs and holds the image {nodeconfig.IMAGE}")
+    _start_kubelet(layout, record, places, containerd)
+    await_ready(layout, record)
+    progress.say(f"node {programs.NODE_NAME} is Ready")
+
+
+def await_ready(layout: Layout, record: ClusterRecord) -> None:
+    """Wait until pods can run, and let the node's programs stand for its owner.
+
+    Raises ClusterError.
+    """
+    running = processes.recorded(layout.processes, nodeowner.NODE_PROGRAMS)
     nodeowner.attest(layout, running.values())
     await_that(
         "Node Ready",
@@ -49,7 +58,6 @@ def start(layout: Layout, record: ClusterRecord, progress: Progress) -> None:
         running=running,
         seconds=_READY_SECONDS,
     )
-    progress.say(f"node {programs.NODE_NAME} is Ready")
 
 
 def exists(layout: Layout) -> bool:
@@ -57,12 +65,9 @@ def exists(layout: Layout) -> bool:
     return layout.node.is_dir()
 
 
-def is_whole(layout: Layout) -> bool:
+def is_running(layout: Layout) -> bool:
     """Whether the programs of the node run."""
-    recorded = processes.recorded(layout.processes)
-    return all(
-        name in recorded and identity.is_alive(recorded[name]) for name in nodeowner.NODE_PROGRAMS
-    )
+    return processes.are_alive(layout.processes, nodeowner.NODE_PROGRAMS)
 
 
 def clear(layout: Layout) -> None:
@@ -110,22 +115,23 @@ def _write_files(layout: Layout, places: Places, equipment: machine.Equipment) -
     image.write(places.image, reference=nodeconfig.IMAGE)
 
 
-def _start_containerd(
-    layout: Layout, places: Places, equipment: machine.Equipment
-) -> dict[str, Identity]:
+def _start_containerd(layout: Layout, places: Places, equipment: machine.Equipment) -> Identity:
     containerd = launch(
         layout,
         "containerd",
         [equipment.containerd, "--config", str(places.containerd_config)],
         prepare=functools.partial(namespaces.enter_new, places.binds),
     )
-    running = {"containerd": containerd}
     socket = places.binds[Path(nodeconfig.SOCKET).parent] / Path(nodeconfig.SOCKET).name
     await_that(
-        "containerd answers", socket.exists, layout=layout, running=running, seconds=_START_SECONDS
+        "containerd answers",
+        socket.exists,
+        layout=layout,
+        running={"containerd": containerd},
+        seconds=_START_SECONDS,
     )
     _import(layout, places, equipment, containerd)
-    return running
+    return containerd
 
 
 def _import(
@@ -160,11 +166,11 @@ def _import(
 
 def _start_kubelet(
     layout: Layout, record: ClusterRecord, places: Places, containerd: Identity
-) -> Identity:
+) -> None:
     arguments = programs.kubelet(
         kubeconfig=controlplane.kubeconfig_of(layout, "kubelet"), config=places.kubelet_config
     )
-    return launch(
+    launch(
         layout,
         "kubelet",
         [record.binary, *arguments],

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -59,12 +59,25 @@ def start(program: Program, *, prepare: Callable[[], None] = nothing) -> Identit
     return started
 
 
-def recorded(directory: Path) -> dict[str, Identity]:
-    """Program name to identity, from the records in `directory`, dead ones included."""
+def recorded(directory: Path, names: Collection[str] | None = None) -> dict[str, Identity]:
+    """Program name to identity, from the records in `directory`, dead ones included.
+
+    names: only these programs, if given.
+    """
     found = {
         path.stem: identity.from_json(store.read_json(path)) for path in directory.glob("*.json")
     }
-    return {name: process for name, process in found.items() if process is not None}
+    return {
+        name: process
+        for name, process in found.items()
+        if process is not None and (names is None or name in names)
+    }
+
+
+def are_alive(directory: Path, names: Collection[str]) -> bool:
+    """Whether every program of `names` is recorded in `directory` and runs."""
+    found = recorded(directory, names)
+    return len(found) == len(names) and all(map(identity.is_alive, found.values()))
 
 
 def kill(processes: Iterable[Identity]) -> list[Identity]:
