@@ -81,6 +81,11 @@ class KubeClient:
         """The API server's address."""
         return str(self._credentials.configuration.host)
 
+    @property
+    def ca_file(self) -> str:
+        """The CA bundle that the API server's certificate is checked with; "" means the system's."""
+        return str(self._credentials.configuration.ssl_ca_cert or "")
+
     async def close(self) -> None:
         """End all connections."""
         await self._api.close()  # type: ignore[no-untyped-call]
@@ -189,7 +194,7 @@ async def connect(access: config.Access) -> KubeClient:
     try:
         return KubeClient(loaded)
     except (OSError, ValueError) as error:  # unreadable CA or client certificate
-        raise errors.ConfigError(f"the TLS files can't be used: {error}") from error
+        raise errors.ConfigError(f"the TLS files of {access} can't be used: {error}") from error
 
 
 def service_account(namespace: str, name: str) -> str:

@@ -17,6 +17,9 @@ from kubewhy import errors
 class InCluster:
     """The pod's own service account: address from the environment, token and CA from the mounted files."""
 
+    def __str__(self) -> str:
+        return "the pod's service account"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Kubeconfig:
@@ -24,6 +27,9 @@ class Kubeconfig:
 
     path: str
     context: str = ""
+
+    def __str__(self) -> str:
+        return f"kubeconfig {self.path}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +39,9 @@ class Explicit:
     server: str
     ca_file: str = ""
     token_file: str = ""
+
+    def __str__(self) -> str:
+        return f"server {self.server}"
 
 
 Access = InCluster | Kubeconfig | Explicit
