@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import difflib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from kubewhy import errors
@@ -47,8 +47,11 @@ class Catalog:
 class Discovery:
     """The catalog of one API server, shared by all readers."""
 
-    def __init__(self, client: Requester) -> None:
+    def __init__(
+        self, client: Requester, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
+        self._monotonic = monotonic
         self._catalog: Catalog | None = None
         self._read_at = 0.0
         self._lock = asyncio.Lock()
@@ -71,10 +74,10 @@ class Discovery:
 
     async def _current(self, keep_seconds: float, impersonate: str) -> Catalog:
         async with self._lock:
-            age = time.monotonic() - self._read_at
+            age = self._monotonic() - self._read_at
             if self._catalog is None or age > keep_seconds:
                 self._catalog = await self._read(impersonate)
-                self._read_at = time.monotonic()
+                self._read_at = self._monotonic()
             return self._catalog
 
     async def _read(self, impersonate: str) -> Catalog:

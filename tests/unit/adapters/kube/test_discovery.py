@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -104,11 +103,10 @@ async def test_an_unknown_kind_names_near_ones_and_is_not_asked_for_again_at_onc
     assert len(server.asked) == 2
 
 
-async def test_a_kind_that_appears_is_found_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_kind_that_appears_is_found_after_a_minute() -> None:
     now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     server = Server()
-    discovered = discovery.Discovery(server)
+    discovered = discovery.Discovery(server, monotonic=lambda: now[0])
     with pytest.raises(errors.ApiNotFound):
         await discovered.find("widget")
     server.others.append(group("example.com", ("v1", [entry("widgets", "Widget")])))
