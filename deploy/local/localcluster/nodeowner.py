@@ -30,8 +30,12 @@ class Owner:
 
 
 def read(directory: Path = DIRECTORY) -> Owner | None:
-    """The recorded owner, dead or alive."""
-    match store.read_json(directory / "node.json"):
+    """The recorded owner, dead or alive; None for who may not know: only root can be the owner."""
+    try:
+        content = store.read_json(directory / "node.json")
+    except PermissionError:
+        return None
+    match content:
         case {"root": str(root), "name": str(name), "witnesses": list(witnesses)}:
             found = (identity.from_json(witness) for witness in witnesses)
             return Owner(Layout(Path(root), name), tuple(witness for witness in found if witness))
