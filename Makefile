@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 .PHONY: help demo test check fix generate cluster-up cluster-down run bench lock packages clean .venv
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1:\2/p' $(MAKEFILE_LIST) | column -t -s : 2>/dev/null || true
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) packages ## a real cluster, a broken workload, a real alert, and its root cause
 	@$(BIN)/python tests/demo

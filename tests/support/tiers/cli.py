@@ -90,7 +90,7 @@ class _Run:
         """Start the cluster, run `tiers` on it, and remove it whatever happens."""
         _say(f"local cluster {self._cluster.name}")
         try:
-            started = self._cluster.start(no_node=plan.why_no_node(self._machine))
+            started = self._cluster.start(no_node=self._no_node(tiers))
             for tier in tiers:
                 lacking = started.lacking(tier.need)
                 yield (
@@ -102,6 +102,11 @@ class _Run:
             leftover = self._cluster.down()
         if leftover:
             yield report.Row(tier="cluster-down", counts=report.Counts(failed=1), note=leftover)
+
+    def _no_node(self, tiers: Sequence[plan.Tier]) -> str:
+        if all(tier.need is not plan.Need.NODE for tier in tiers):
+            return "no chosen tier needs a node"
+        return plan.why_no_node(self._machine)
 
     def _one(self, tier: plan.Tier, kubeconfig: str = "") -> report.Row:
         _say(f"tier {tier.name}")
