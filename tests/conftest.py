@@ -8,8 +8,10 @@ cluster of the person who runs them is ever touched. Nothing is mocked here.
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -26,6 +28,26 @@ network_guard.install(_refused.append)
 # Two slow, shared cores: a deadline for one example would only measure the neighbours.
 hypothesis.settings.register_profile("kubewhy", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("kubewhy")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Set a loop for plain tests: looptime asks for the current one, and leaves open what that creates."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(_spare_loop())
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Close that loop."""
+    _spare_loop().close()
+
+
+@functools.cache
+def _spare_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.new_event_loop()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

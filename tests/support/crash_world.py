@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kubewhy import errors
-from kubewhy.core import briefing, conversation, events, limits, messages, ports, state, tools
+from kubewhy.core import briefing, conversation, events, limits, loop, messages, ports, state, tools
 from kubewhy.engine import codec, drive, inbox, ledger, perform
 
 Result = TypeVar("Result")
@@ -69,22 +69,22 @@ class World:
         if self._points in self._schedule:
             raise Crash
 
-    async def load(self, key: ports.RunKey) -> Sequence[ports.Batch]:
+    async def load(self, _key: ports.RunKey) -> Sequence[ports.Batch]:
         return tuple(self.batches)
 
-    async def append(self, key: ports.RunKey, batch: ports.Batch) -> None:
+    async def append(self, _key: ports.RunKey, batch: ports.Batch) -> None:
         self.point()
         if batch.number < len(self.batches):
             raise errors.Fenced("another batch has that number")
         self.batches.append(batch)
         self.point()
 
-    async def store(self, key: ports.RunKey, digest: str, text: str) -> None:
+    async def store(self, _key: ports.RunKey, digest: str, text: str) -> None:
         self.point()
         self.outputs[digest] = text
         self.point()
 
-    async def fetch(self, key: ports.RunKey, digest: str) -> str:
+    async def fetch(self, _key: ports.RunKey, digest: str) -> str:
         return self.outputs[digest]
 
     def journaled(self) -> list[events.Event]:
@@ -122,7 +122,7 @@ class Look:
         self._world = world
 
     async def run(
-        self, context: ports.ToolContext, arguments: Mapping[str, Any]
+        self, _context: ports.ToolContext, arguments: Mapping[str, Any]
     ) -> tools.ToolOutput:
         where = str(arguments["at"])
         started = [
@@ -219,7 +219,7 @@ def check(world: World, final: state.State) -> None:
     check_conversation(conversation.messages(final))
     folded = state.State()
     for event in stored:
-        folded = ledger.loop.apply(folded, event)
+        folded = loop.apply(folded, event)
     assert folded == final, "the state is not what the journal tells"
 
 

@@ -35,9 +35,10 @@ def operator() -> None:
 def webhook() -> None:
     """Run the webhook that turns alerts into Investigations. Settings: KUBEWHY_WEBHOOK_… variables."""
     from kubewhy.app import webhook as webhook_process  # noqa: PLC0415 - see operator
+    from kubewhy.app import webhook_environment  # noqa: PLC0415
 
     logs.set_up()
-    raise typer.Exit(webhook_process.main(os.environ))
+    webhook_process.main(webhook_environment.load(os.environ))
 
 
 @app.command()
@@ -45,7 +46,9 @@ def run(
     webhook_address: Annotated[
         str, typer.Option(help="Where the webhook listens; port 0 picks a free one.")
     ] = "127.0.0.1:8088",
-    apply: Annotated[bool, typer.Option(help="Apply namespace, CRDs, accounts and roles first.")] = True,
+    apply: Annotated[
+        bool, typer.Option(help="Apply namespace, CRDs, accounts and roles first.")
+    ] = True,
 ) -> None:
     """Run operator and webhook in the foreground against the cluster of KUBECONFIG, with their own accounts."""
     from kubewhy.app import foreground  # noqa: PLC0415 - see operator

@@ -96,6 +96,7 @@ async def _run(
                     "KUBEWHY_API_TOKEN_FILE": str(folder / names.WEBHOOK_ACCOUNT),
                     "KUBEWHY_WEBHOOK_ADDRESS": listen,
                     "KUBEWHY_WEBHOOK_HEALTH_ADDRESS": health["webhook"],
+                    "KUBEWHY_WEBHOOK_METRICS_ADDRESS": _free("127.0.0.1:0"),
                     "KUBEWHY_WEBHOOK_TOKEN": secret,
                 },
             )
@@ -117,7 +118,14 @@ async def _apply(environment: Mapping[str, str]) -> None:
         raise errors.ConfigError("kubectl is not on the PATH: install it, or name it in KUBECTL")
     field_manager = f"--field-manager={names.GROUP}-install"
     await _kubectl(
-        environment, kubectl, "apply", "--server-side", "--force-conflicts", field_manager, "-k", str(folder)
+        environment,
+        kubectl,
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        field_manager,
+        "-k",
+        str(folder),
     )
     crds = [f"crd/{kind.crd_name}" for kind in (names.INVESTIGATION, names.RECORD)]
     await _kubectl(
@@ -148,9 +156,7 @@ class _Tokens:
 
     async def renew(self) -> None:
         for account in (names.OPERATOR_ACCOUNT, names.WEBHOOK_ACCOUNT):
-            path = (
-                f"/api/v1/namespaces/{names.SYSTEM_NAMESPACE}/serviceaccounts/{account}/token"
-            )
+            path = f"/api/v1/namespaces/{names.SYSTEM_NAMESPACE}/serviceaccounts/{account}/token"
             body = {
                 "apiVersion": "authentication.k8s.io/v1",
                 "kind": "TokenRequest",
@@ -181,15 +187,28 @@ def _child_environment(
     kept = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
     return kept | {
         "KUBEWHY_API_SERVER": api.server,
-        "KUBEWHY_API_CA_FILE": api.write_ca(folder / "ca.crt"),
+        "KUBEWHY_API_CA_FILE": _ca_copy(api, folder / "ca.crt"),
     }
+
+
+def _ca_copy(api: client.KubeClient, path: pathlib.Path) -> str:
+    """The CA bundle in a file of this run: the one that a kubeconfig's data was written to may vanish."""
+    if not api.ca_file:
+        return ""
+    path.write_bytes(pathlib.Path(api.ca_file).read_bytes())
+    return str(path)
 
 
 @contextlib.asynccontextmanager
 async def _process(command: str, environment: Mapping[str, str]) -> AsyncIterator[Process]:
     """One of kubewhy's own processes; ended with SIGTERM, then killed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "kubewhy", command, env=dict(environment), stdin=asyncio.subprocess.DEVNULL
+        sys.executable,
+        "-m",
+        "kubewhy",
+        command,
+        env=dict(environment),
+        stdin=asyncio.subprocess.DEVNULL,
     )
     try:
         yield process

@@ -80,7 +80,12 @@ class Operator:
             await self._leases.renew()
             self._watch.start()
             stack.callback(self._watch.stop)
-            works = (self._renew(), self._list(), self._measure_lag(), self._toolbox.keep_checking())
+            works = (
+                self._renew(),
+                self._list(),
+                self._measure_lag(),
+                self._toolbox.keep_checking(),
+            )
             for work in works:
                 await stack.enter_async_context(_background(work))
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import random
 from collections.abc import Callable
 from typing import Any
@@ -99,15 +100,20 @@ class Publisher:
         await self.stop()
         source = self._source(book.batches, held=held)
         whole = projection.project(book.state, source)
-        if book.state.concluded is not None:
-            await self._must(projection.small(whole))
-            crashpoints.passing("terminal-written")
-        await self._must(whole)
+        try:
+            if book.state.concluded is not None:
+                await self._must(projection.small(whole))
+                crashpoints.passing("terminal-written")
+            await self._must(whole)
+        except errors.ApiInvalid as error:
+            await self.end_without_journal(
+                conditions.SucceededReason.STATUS_REJECTED, str(error), book.clock.now()
+            )
 
     async def end_without_journal(
-        self, reason: conditions.SucceededReason, message: str, now: Any
+        self, reason: conditions.SucceededReason, message: str, now: datetime.datetime
     ) -> None:
-        """The terminal condition of a run whose journal can't be used."""
+        """The least status that ends a run whose journal or full status can't be used."""
         first = conditions.condition(
             reason, now=now, message=message, generation=self._snapshot.generation
         )

@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal
 
 from kubewhy import errors
 from kubewhy.core import ports, snapshots
@@ -109,17 +110,40 @@ class Supervisor:
                 self.observe(running.snapshot)  # wishes that came too late for this task
 
     async def _in_slot(self, running: _Running) -> None:
-        if running.box.wishes.cancel:  # concluding costs nothing: no need to wait for a slot
+        taken = await self._take_slot(running)
+        self.working += taken
+        try:
             await self._work(running.snapshot, running.box)
-            return
-        if self._slots.locked():
-            await self._on_wait(running.snapshot)
-        async with self._slots:
-            self.working += 1
-            try:
-                await self._work(running.snapshot, running.box)
-            finally:
-                self.working -= 1
+        finally:
+            self.working -= taken
+            if taken:
+                self._slots.release()
+
+    async def _take_slot(self, running: _Running) -> bool:
+        """Wait for a slot. False without one where a person cancels: concluding such a run costs nothing."""
+        box = running.box
+        acquiring = asyncio.ensure_future(self._slots.acquire())
+        try:
+            await asyncio.sleep(0)  # a free slot is taken within one turn of the loop
+            if not acquiring.done():
+                await self._on_wait(running.snapshot)
+            while not acquiring.done() and not box.wishes.cancel:
+                box.changed.clear()
+                changed = asyncio.ensure_future(box.changed.wait())
+                await asyncio.wait({acquiring, changed}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+        except asyncio.CancelledError:
+            self._give_up(acquiring)
+            raise
+        if acquiring.done():
+            return True
+        self._give_up(acquiring)
+        return False
+
+    def _give_up(self, acquiring: asyncio.Task[Literal[True]]) -> None:
+        if acquiring.done():
+            self._slots.release()
+        acquiring.cancel()
 
 
 def _wishes(snapshot: snapshots.Snapshot) -> inbox.Wishes:

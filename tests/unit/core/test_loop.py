@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 from typing import Any
@@ -25,7 +26,7 @@ AT = world_.START
 
 
 def _opened(**changes: Any) -> events.Opened:
-    return state.dataclasses.replace(world_.opened(), **changes)
+    return dataclasses.replace(world_.opened(), **changes)
 
 
 def _fold(*batch: events.Event, current: state.State | None = None) -> state.State:
@@ -284,7 +285,7 @@ def test_a_call_on_the_last_step_is_refused_and_ends_inconclusive() -> None:
 
 def test_tokens_are_kept_aside_for_the_last_step() -> None:
     current = _start(limits=limits.Limits(tokens=20_000))
-    reply = state.dataclasses.replace(
+    reply = dataclasses.replace(
         world_.reply("a"), usage=messages.Usage(input_tokens=6_000, output_tokens=100)
     )
     current = _turn(current, reply)
@@ -294,7 +295,7 @@ def test_tokens_are_kept_aside_for_the_last_step() -> None:
 
 def test_tokens_that_are_gone_end_the_run() -> None:
     current = _start(limits=limits.Limits(tokens=1_000))
-    reply = state.dataclasses.replace(world_.reply("a"), usage=messages.Usage(input_tokens=2_000))
+    reply = dataclasses.replace(world_.reply("a"), usage=messages.Usage(input_tokens=2_000))
     assert _end(_turn(current, reply)).reason == "BudgetExhausted"
 
 
@@ -370,7 +371,8 @@ def test_an_answer_without_proof_is_sent_back_once_then_taken_as_inconclusive() 
     current = _turn(current, world_.conclude("1-0", "words that nobody printed"))
     end = _end(current)
     assert end.reason == "Inconclusive"
-    assert end.conclusion is not None and end.conclusion.root_cause is not None
+    assert end.conclusion is not None
+    assert end.conclusion.root_cause is not None
     assert not end.conclusion.root_cause.evidence[0].verified
 
 
@@ -379,7 +381,8 @@ def test_one_changed_character_in_a_quote_is_caught() -> None:
     for quote, reason in ((good, "RootCauseFound"), (bad, "Inconclusive")):
         current = _turn(_start(limits=limits.Limits(steps=2)), world_.reply("a"))
         (ask,) = loop.due(current)
-        assert isinstance(ask, effects.AskModel) and ask.final
+        assert isinstance(ask, effects.AskModel)
+        assert ask.final
         values = json.loads(world_.conclude("1-0", quote).calls[0].arguments)
         current = _turn(current, messages.ModelReply(text=json.dumps(values)))
         assert _end(current).reason == reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 import pytest
@@ -45,7 +46,7 @@ def _with_output(text: str, calls: int) -> state.State:
     )
     step = state.StepState(number=1, in_flight=False, replied=True, calls=answered)
     ended = events.Concluded(at=AT, reason="Inconclusive", message="nothing proven")
-    return state.dataclasses.replace(current, steps=(step,), concluded=ended)
+    return dataclasses.replace(current, steps=(step,), concluded=ended)
 
 
 def test_a_finished_run_says_everything() -> None:
@@ -57,7 +58,8 @@ def test_a_finished_run_says_everything() -> None:
     assert projected.summary == "it is broken"
     assert (projected.steps, projected.tool_calls) == (2, 2)
     assert projected.cost == "$0"
-    assert projected.report is not None and "the decisive line of a" in projected.report
+    assert projected.report is not None
+    assert "the decisive line of a" in projected.report
 
 
 def test_a_failed_call_is_a_blind_spot_only_when_it_hid_something() -> None:
@@ -66,11 +68,11 @@ def test_a_failed_call_is_a_blind_spot_only_when_it_hid_something() -> None:
     forbidden = _with_output("pods is forbidden", 1)
     call = next(forbidden.calls())
     assert call.result is not None
-    hidden = state.dataclasses.replace(call.result, status=tools.ToolStatus.FORBIDDEN)
-    step = state.dataclasses.replace(
-        forbidden.steps[0], calls=(state.dataclasses.replace(call, result=hidden),)
+    hidden = dataclasses.replace(call.result, status=tools.ToolStatus.FORBIDDEN)
+    step = dataclasses.replace(
+        forbidden.steps[0], calls=(dataclasses.replace(call, result=hidden),)
     )
-    projected = projection.project(state.dataclasses.replace(forbidden, steps=(step,)), SOURCE)
+    projected = projection.project(dataclasses.replace(forbidden, steps=(step,)), SOURCE)
     assert [(spot.call, spot.message) for spot in projected.blind_spots] == [
         ("1-0", "pods is forbidden")
     ]
@@ -140,8 +142,8 @@ def test_the_small_status_keeps_the_end_and_drops_the_bulk() -> None:
 )
 def test_cost_is_shown_in_dollars(micro: int, shown: str) -> None:
     current = loop.apply(state.State(), world_.opened())
-    usage = state.dataclasses.replace(current.usage, cost_micro_usd=micro)
-    projected = projection.project(state.dataclasses.replace(current, usage=usage), SOURCE)
+    usage = dataclasses.replace(current.usage, cost_micro_usd=micro)
+    projected = projection.project(dataclasses.replace(current, usage=usage), SOURCE)
     assert projected.cost == shown
 
 
@@ -164,7 +166,7 @@ def test_hostile_text_cannot_open_a_tag_in_the_report() -> None:
     ended = events.Concluded(
         at=AT, reason="Inconclusive", message=answer.summary, conclusion=answer
     )
-    projected = projection.project(state.dataclasses.replace(current, concluded=ended), SOURCE)
+    projected = projection.project(dataclasses.replace(current, concluded=ended), SOURCE)
     assert projected.report is not None
     assert "<script" not in projected.report
     assert "<img" not in projected.report
@@ -173,7 +175,8 @@ def test_hostile_text_cannot_open_a_tag_in_the_report() -> None:
 def test_times_come_from_the_journal() -> None:
     final = _final()
     projected = projection.project(final, SOURCE)
-    assert final.opened is not None and final.concluded is not None
+    assert final.opened is not None
+    assert final.concluded is not None
     assert projected.start_time == final.opened.at
     assert projected.completion_time == final.concluded.at
     assert _succeeded(projected).last_transition_time == final.concluded.at

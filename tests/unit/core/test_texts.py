@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kubewhy.core import alerts, briefing, facts, subjects, tools, transcript
 
 CALL = tools.ToolCall(id="3-12", tool="kubernetes_get", arguments="{}")
-PRINTABLE = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=200)
-WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
+PRINTABLE = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=200)
+WORDS = st.text(st.characters(codec="utf-8"), max_size=200)
 
 
 @given(st.text(max_size=3000))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crash_world as world_
+from kubewhy import errors
 from kubewhy.core import events, loop, state
 from kubewhy.engine import drive, ledger
 
@@ -56,7 +58,8 @@ def test_any_crashes_in_any_script(steps: list[list[str]], schedule: list[int]) 
     world = world_.World(script, schedule)
     final = world_.live(world)
     world_.check(world, final)
-    assert final.concluded is not None and expected.concluded is not None
+    assert final.concluded is not None
+    assert expected.concluded is not None
     assert final.concluded.reason == expected.concluded.reason
     assert final.concluded.conclusion == expected.concluded.conclusion
     assert len(world.asked) <= len(final.steps) + len(schedule)
@@ -102,14 +105,14 @@ def test_a_repeated_call_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         current = claimed(current, event)
         if len(current.steps) < 2 or current.step is None or current.step.replied:
             return current
-        current = state.dataclasses.replace(current, steps=current.steps[:-1])
+        current = dataclasses.replace(current, steps=current.steps[:-1])
         assert current.step is not None
         calls = tuple(
-            state.dataclasses.replace(call, result=None, in_flight=False) if call.executed else call
+            dataclasses.replace(call, result=None, in_flight=False) if call.executed else call
             for call in current.step.calls
         )
-        step = state.dataclasses.replace(current.step, calls=calls, answer=None)
-        return state.dataclasses.replace(current, steps=(*current.steps[:-1], step))
+        step = dataclasses.replace(current.step, calls=calls, answer=None)
+        return dataclasses.replace(current, steps=(*current.steps[:-1], step))
 
     monkeypatch.setitem(loop._APPLY, events.Claimed, forgetful)
     assert _fails(SCRIPT, EVERY_POINT)
@@ -127,10 +130,9 @@ def test_a_stale_reply_that_is_accepted_is_caught(monkeypatch: pytest.MonkeyPatc
     accepting = loop._replied
 
     def accept(current: state.State, event: Any) -> state.State:
-        step = state.dataclasses.replace(current.step, in_flight=True)
-        return accepting(
-            state.dataclasses.replace(current, steps=(*current.steps[:-1], step)), event
-        )
+        assert current.step is not None
+        step = dataclasses.replace(current.step, in_flight=True)
+        return accepting(dataclasses.replace(current, steps=(*current.steps[:-1], step)), event)
 
     monkeypatch.setitem(loop._APPLY, events.ModelReplied, accept)
     assert _fails(SCRIPT, EVERY_POINT)
@@ -145,7 +147,7 @@ def test_a_second_holder_is_fenced() -> None:
         await first.load()
         await second.load()
         await second.claim(2, "second", world_.opened())
-        with pytest.raises(ledger.errors.Fenced):
+        with pytest.raises(errors.Fenced):
             await first.claim(1, "first", world_.opened())
 
     world_.run(race())
