@@ -17,6 +17,7 @@ NO_LANGUAGE_MODEL: Final = (
 )
 SUMMARY_LENGTH: Final = 256
 MOST_FINDINGS: Final = 6
+WORTH_A_FINDING: Final = 40
 _HURTS: Final = frozenset({"pods", "events", "pods/log"})
 
 
@@ -37,9 +38,10 @@ def _diagnoses(found: case.Case) -> list[Diagnosis]:
 
 
 def _explained(found: case.Case, best: Diagnosis, others: Sequence[Diagnosis]) -> dict[str, Any]:
-    rollout = _rollout(found, best)
-    statement = f"{best.statement}{rollout[0]}"[: conclusion.STATEMENT_LENGTH]
-    evidence = (*best.evidence, *rollout[1])
+    added = [_rollout(found, best), _order(found, best)]
+    statement = "".join((best.statement, *(text for text, _ in added)))
+    statement = statement[: conclusion.STATEMENT_LENGTH]
+    evidence = quotes(*best.evidence, *(item for _, proof in added for item in proof))
     cause = {
         "statement": statement,
         "mechanism": best.mechanism,
@@ -100,6 +102,22 @@ def _rollout(found: case.Case, best: Diagnosis) -> tuple[str, tuple[conclusion.E
     )
 
 
+def _order(found: case.Case, best: Diagnosis) -> tuple[str, tuple[conclusion.Evidence, ...]]:
+    """Of a StatefulSet that starts its pods in order: which ordinal holds up the rest."""
+    policy = found.first("SpecSetting", str(best.subject), setting="podManagementPolicy")
+    pods = [item for item in found.of("PodState") if found.owner(item) == best.subject]
+    replicas = found.first("WorkloadReplicas", str(best.subject))
+    if best.subject.kind != "StatefulSet" or policy is None or not pods or replicas is None:
+        return "", ()
+    if policy.get("value") != "OrderedReady" or replicas.number("desired") < 2:  # noqa: PLR2004 - one pod waits for none
+        return "", ()
+    pod = pods[0].fact.object.partition("/")[2]
+    text = (
+        f" Pod {pod} (ordinal {pod.rpartition('-')[2]}) holds up the ones after it (OrderedReady)."
+    )
+    return text, quotes(policy.quote())
+
+
 def _findings(
     found: case.Case, best: Diagnosis, others: Sequence[Diagnosis]
 ) -> list[dict[str, Any]]:
@@ -107,7 +125,7 @@ def _findings(
     findings = [
         _finding(item.statement, item.evidence)
         for item in others
-        if item.score >= 40 and item.statement != best.statement
+        if item.score >= WORTH_A_FINDING and item.statement != best.statement
     ]
     replicas = found.first("WorkloadReplicas")
     if replicas:
@@ -155,7 +173,9 @@ def _well(found: case.Case, proof: healthy.Health, ranked: Sequence[Diagnosis]) 
     findings = [_finding(f"{proof.statement}.", proof.evidence)]
     findings += [_finding(item.statement, item.evidence) for item in proof.past]
     findings += [
-        _finding(item.statement, item.evidence) for item in ranked if 40 <= item.score < WEAK
+        _finding(item.statement, item.evidence)
+        for item in ranked
+        if WORTH_A_FINDING <= item.score < WEAK
     ]
     return {
         "verdict": conclusion.Verdict.NO_PROBLEM_FOUND.value,

@@ -11,6 +11,9 @@ STARTING = frozenset({"ContainerCreating", "PodInitializing", ""})
 RECOVERED_SECONDS = 45
 STEADY_SECONDS = 600
 LONG_STEADY_SECONDS = 6 * 3600
+_GO_ON_WHILE_READY = frozenset({"Unhealthy", "Killing", "BackOff"})
+"""Reasons of KubeEvents that come again although the pod is ready for moments."""
+
 RECENT_SECONDS = 900
 """KubeEvents older than this say nothing about now by themselves."""
 
@@ -115,7 +118,8 @@ def cause(item: View) -> tuple[loglines.Cause, conclusion.Evidence] | None:
 
 def recent(item: case.Seen, seconds: int = RECENT_SECONDS) -> bool:
     """Whether a KubeEvent is new enough to say something about now."""
-    return item.number("agoSeconds", default=0) <= seconds and item.get("gone") != "true"
+    over = item.get("readyNow") == "true" and item.get("reason") not in _GO_ON_WHILE_READY
+    return item.number("agoSeconds") <= seconds and item.get("gone") != "true" and not over
 
 
 def _logs(found: case.Case, pod: str, name: str, ended: case.Seen | None) -> list[case.Seen]:

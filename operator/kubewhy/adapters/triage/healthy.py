@@ -197,7 +197,7 @@ def _quiet(found: case.Case) -> bool:
     ):
         return False
     overview = found.first("PodsOverview")
-    return overview is None or overview.number("ready") > 0 or overview.number("pods") == 0
+    return overview is None or overview.number("ready") > 0 or overview.number("troubled") == 0
 
 
 def _since(ready: case.Seen | None) -> str:

@@ -18,9 +18,8 @@ from kubewhy.adapters.triage.diagnosis import (
 from kubewhy.core import conclusion, subjects
 
 _NOT_FOUND = re.compile(
-    r'(?P<kind>configmap|secret|persistentvolumeclaim|serviceaccount|service account)s?(?: ")?['
-    r' "](?:[\w-]+/)?'
-    r'(?P<name>[a-z0-9][a-z0-9.-]*)"? not found',
+    r"(?P<kind>configmap|secret|persistentvolumeclaim|serviceaccount|service account)s?:? "
+    r'"?(?:[\w-]+/)?(?P<name>[a-z0-9][a-z0-9.-]*)"? not found',
     re.IGNORECASE,
 )
 _MISSING_KEY = re.compile(

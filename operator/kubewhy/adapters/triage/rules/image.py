@@ -194,58 +194,70 @@ def command(found: case.Case) -> Diagnosis | None:
     return None
 
 
-def cannot_start(found: case.Case) -> Diagnosis | None:
-    """The kubelet refuses to create the container, for a reason in its own words."""
-    reasons = {
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "RunContainerError",
-        "PostStartHookError",
-    }
-    item = next(
-        (seen for seen in found.of("ContainerWaiting") if seen.get("reason") in reasons), None
-    )
-    hook = next(
+def hook_fails(found: case.Case) -> Diagnosis | None:
+    """The postStart hook fails, so the kubelet kills the container."""
+    event = next(
         (
-            event
-            for event in found.of("KubeEvent", reason="FailedPostStartHook")
-            if containers.recent(event)
+            item
+            for item in found.of("KubeEvent", reason="FailedPostStartHook")
+            if containers.recent(item)
         ),
         None,
     )
-    if item is None and hook is None:
+    if event is None:
         return None
-    proof = hook or item
-    assert proof is not None  # noqa: S101 - one of the two is there
-    owner = found.owner(proof)
-    words = [word for word in proof.fact.words if not word.startswith("state.waiting")]
-    text = words[0] if words else proof.text
-    root = "runAsNonRoot" in text
-    mechanism = (
-        "PostStartHookFailed"
-        if hook
-        else "RunAsNonRoot"
-        if root
-        else (item.get("reason") if item else "")
-    )
-    what = (
-        "its postStart hook fails"
-        if hook
-        else (
-            "the image would run as root, but runAsNonRoot is set"
-            if root
-            else "the kubelet can't create it"
-        )
-    )
-    name = item.get("container") if item else ""
-    return Diagnosis(
-        score=93 if root or hook else 80,
-        mechanism=mechanism,
-        subject=owner,
-        statement=f"Container {name} of {owner} does not start: {what}: {short(text)}".replace(
-            "  ", " "
+    owner = found.owner(event)
+    views = [view for view in containers.views(found) if view.pod == event.fact.object]
+    view = next((view for view in views if view.failing), None)
+    spec = next(
+        (
+            item
+            for item in found.of("ContainerCommand", event.fact.object)
+            if "postStart" in item.text
         ),
-        evidence=quotes(proof.quote(text)),
+        None,
+    )
+    shown = f" ({short(spec.quote('postStart').quote, 200)})" if spec else ""
+    return Diagnosis(
+        score=94,
+        mechanism="PostStartHookFailed",
+        subject=owner,
+        statement=(
+            f"The postStart hook of container {view.name if view else '(unknown)'} of {owner} fails{shown}, so the "
+            f"kubelet kills and restarts it: {short(event.text)}"
+        ),
+        evidence=quotes(
+            spec.quote("postStart") if spec else None,
+            event.quote(),
+            view.exit.quote("terminated") if view and view.exit else None,
+        ),
+        actions=(action("Correct the postStart hook", kubectl(owner, "edit", target(owner))),),
+    )
+
+
+def cannot_start(found: case.Case) -> Diagnosis | None:
+    """The kubelet refuses to create the container, for a reason in its own words."""
+    reasons = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+    item = next(
+        (seen for seen in found.of("ContainerWaiting") if seen.get("reason") in reasons), None
+    )
+    if item is None:
+        return None
+    owner = found.owner(item)
+    words = [word for word in item.fact.words if not word.startswith("state.waiting")]
+    text = words[0] if words else item.text
+    root = "runAsNonRoot" in text
+    what = (
+        "the image would run as root, but runAsNonRoot is set"
+        if root
+        else "the kubelet can't create it"
+    )
+    return Diagnosis(
+        score=93 if root else 80,
+        mechanism="RunAsNonRoot" if root else item.get("reason"),
+        subject=owner,
+        statement=f"Container {item.get('container')} of {owner} does not start: {what}: {short(text)}",
+        evidence=quotes(item.quote(text)),
         actions=(
             inspect(owner),
             action("Correct the pod template", kubectl(owner, "edit", target(owner))),
@@ -292,4 +304,4 @@ def _kind(item: containers.View) -> str:
     return "init container" if item.init else "container"
 
 
-RULES: tuple[Rule, ...] = (pull, command, cannot_start, sandbox)
+RULES: tuple[Rule, ...] = (pull, command, hook_fails, cannot_start, sandbox)

@@ -19,7 +19,7 @@ from kubewhy.adapters.triage.diagnosis import (
 from kubewhy.core import conclusion, subjects
 
 _REASONS: Final[tuple[tuple[str, str], ...]] = (
-    ("Insufficient", r"Insufficient (?P<what>[\w./-]+)"),
+    ("Insufficient", r"Insufficient (?P<what>[\w./-]*\w)"),
     ("PodsFull", r"Too many pods"),
     ("HostPortConflict", r"didn't have free ports"),
     (
@@ -48,7 +48,7 @@ def unschedulable(found: case.Case) -> Diagnosis | None:
     item = _refusal(found)
     if item is None:
         return None
-    message = item.text.split("preemption:")[0].strip()
+    message = re.split(r"preemption:|no new claims", item.text)[0].strip(" ,")
     if _CLAIM.search(message) and not re.search(r"Insufficient|taint|selector", message):
         return None
     owner = found.owner(item)

@@ -196,11 +196,10 @@ def _fitting_volume(found: case.Case, claim: case.Seen) -> tuple[case.Seen, str]
         or item.fact.object == f"PersistentVolume/{claim.get('volume')}"
     ]
     name = claim.fact.object.partition("/")[2]
-    for item in same:
-        if item.get("phase") == "Released" and item.get("claim") == name:
-            return item, "released"
-    for item in same:
-        if item.get("phase") == "Released":
+    static = bool(claim.get("storageClass") or claim.get("staticOnly") or claim.get("volume"))
+    for item in sorted(same, key=lambda item: item.get("claim") != name):
+        own = item.get("claim") == name and item.get("claimNamespace") in {"", found.namespace}
+        if item.get("phase") == "Released" and (own or (static and not _free(same))):
             return item, "released"
     for item in same:
         if item.get("phase") == "Available" and set(claim.get("accessModes").split(",")) - set(
@@ -212,6 +211,10 @@ def _fitting_volume(found: case.Case, claim: case.Seen) -> tuple[case.Seen, str]
         ):
             return item, "size"
     return (same[0], "") if same else None
+
+
+def _free(volumes: list[case.Seen]) -> bool:
+    return any(item.get("phase") == "Available" for item in volumes)
 
 
 def _bytes(size: str) -> float:

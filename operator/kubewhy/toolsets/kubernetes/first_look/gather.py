@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Container, Iterable
 from typing import Any, Final
 
 from kubewhy import errors
@@ -296,13 +296,21 @@ class _Gatherer:
 
     async def _logs(self) -> None:
         wanted = list(dict.fromkeys(log_choices(self._shot.focus)))[:MOST_LOGS]
-        found = await asyncio.gather(
-            *(
-                self._reads.log(pod, container, previous=previous)
-                for pod, container, previous in wanted
-            )
-        )
-        self._put(logs=tuple(found))
+        logs = await asyncio.gather(*(self._log(*choice, known=wanted) for choice in wanted))
+        self._put(logs=tuple(logs))
+
+    async def _log(
+        self, pod: str, container: str, previous: bool, *, known: Container[tuple[str, str, bool]]
+    ) -> snapshot.Log:
+        """A log; where the kubelet has it no more, the one of the run beside it (a restart came in between)."""
+        found = await self._reads.log(pod, container, previous=previous)
+        if (
+            found.problem.startswith(reads.NOT_AVAILABLE)
+            and (pod, container, not previous) not in known
+        ):
+            other = await self._reads.log(pod, container, previous=not previous)
+            return found if other.problem else other
+        return found
 
     async def _references(self) -> None:
         pod = self._shot.focus[0] if self._shot.focus else self._shot.template

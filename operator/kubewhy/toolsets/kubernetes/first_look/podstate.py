@@ -83,7 +83,7 @@ class Container:
             return 88
         if self.waiting and failed(self.last):
             return 86
-        if self.running and not self.ready and not self.init:
+        if self.running and not self.ready and not self.sidecar:
             return 60
         if failed(self.last) or (self.last and not self.init):
             return EXITED

@@ -18,6 +18,10 @@ LOG_LINES: Final = 200
 LOG_BYTES: Final = 64 * 1024
 """What is kept of a log's end."""
 
+NOT_AVAILABLE: Final = "NotAvailable"
+_KUBELET_REFUSAL: Final = "unable to retrieve container logs for "
+"""What the kubelet sends as the log itself when the container was removed meanwhile."""
+
 LOG_READ_BYTES: Final = 1024 * 1024
 """What is read at most before a shorter tail is asked for."""
 
@@ -94,6 +98,8 @@ class Reads:
             tail = tails.pop()
             kept, total, problem = await self._log_bytes(pod, container, previous, tail)
         lines = kept.decode("utf-8", "replace").splitlines()
+        if len(lines) == 1 and lines[0].startswith(_KUBELET_REFUSAL):
+            problem, lines = f"{NOT_AVAILABLE}: {loglines.clean(lines[0])}", []
         return snapshot.Log(
             pod=pod,
             container=container,
@@ -125,7 +131,7 @@ class Reads:
         except (
             errors.ApiInvalid
         ) as error:  # the kubelet's answer for "no such log": a fact, not a failure
-            problem = f"NotAvailable: {error}"
+            problem = f"{NOT_AVAILABLE}: {error}"
         except errors.ApiNotFound as error:
             problem = f"NotFound: {error}"
         except (errors.ApiError, errors.ToolFailure, TimeoutError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubewhy.toolsets.kubernetes.first_look import objects, snapshot
 
 _SOURCES = (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret"))
+_OWN_TOKEN = "kube-api-access-"  # noqa: S105 - the volume that the API server adds to every pod
 _WHOLE = (("configMapRef", "ConfigMap"), ("secretRef", "Secret"))
 
 
@@ -26,7 +27,10 @@ def _account(pod: objects.Object) -> Iterator[snapshot.Reference]:
 
 def _volumes(pod: objects.Object) -> Iterator[snapshot.Reference]:
     for volume in objects.rows(pod, "spec", "volumes"):
-        place = f"volumes[{objects.text(volume, 'name')}]"
+        name = objects.text(volume, "name")
+        if name.startswith(_OWN_TOKEN):
+            continue
+        place = f"volumes[{name}]"
         claim = objects.text(volume, "persistentVolumeClaim", "claimName")
         if claim:
             via = f"{place}.persistentVolumeClaim.claimName: {claim}"

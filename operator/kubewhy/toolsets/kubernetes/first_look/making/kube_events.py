@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubewhy.toolsets.kubernetes.first_look import objects
+from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
 
@@ -49,13 +49,18 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     """The telling KubeEvents about the objects of this look, newest first within their weight."""
     names = related(shot)
     seen = [item for item in merged(shot.events) if _telling(item) and _concerns(item, names, shot)]
+    ready = {
+        objects.ref(pod)
+        for pod in shot.pods
+        if podstate.ready(pod) or podstate.phase(pod) == "Succeeded"
+    }
     seen.sort(key=lambda item: item.last.timestamp() if item.last else 0.0, reverse=True)
     for item in seen[:MOST]:
-        yield fact(item, now=shot.now, gone=item.of not in names)
+        yield fact(item, now=shot.now, gone=item.of not in names, over=item.of in ready)
 
 
-def fact(item: Seen, *, now: datetime.datetime, gone: bool) -> Ranked:
-    """One fact; `gone` says that the object is not among those that exist now."""
+def fact(item: Seen, *, now: datetime.datetime, gone: bool, over: bool = False) -> Ranked:
+    """One fact; `gone`: the object is not among those that exist now; `over`: it is a pod that is ready now."""
     weight = 78 if item.reason in VAGUE else 87
     weight = min(weight, 60) if item.kind == "Normal" else weight
     weight = 20 if item.reason in NOISE else weight
@@ -69,6 +74,7 @@ def fact(item: Seen, *, now: datetime.datetime, gone: bool) -> Ranked:
         count=item.count,
         agoSeconds=objects.seconds(now, item.last),
         gone="true" if gone else "",
+        readyNow="true" if over else "",
     )
 
 

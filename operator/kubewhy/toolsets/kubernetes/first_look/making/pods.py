@@ -100,7 +100,7 @@ def _conditions(shot: Snapshot, pod: objects.Object) -> Iterator[Ranked]:
     for row in objects.rows(pod, "status", "conditions"):
         kind, status = objects.text(row, "type"), objects.text(row, "status")
         bad = status == "True" if kind == "DisruptionTarget" else status != "True"
-        if not bad or (kind == "Ready" and podstate.phase(pod) == "Succeeded"):
+        if not bad or podstate.phase(pod) == "Succeeded":
             continue
         decisive = kind in {"PodScheduled", "DisruptionTarget"}
         yield ranked(

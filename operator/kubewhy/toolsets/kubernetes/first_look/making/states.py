@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
@@ -124,6 +125,10 @@ def _command(item: Container) -> Iterator[Ranked]:
         value = objects.text(variable, "value")
         if "-Xm" in value or "MaxRAM" in value:
             words.append(f"env {objects.text(variable, 'name')}: {value}"[:300])
+    for hook in ("postStart", "preStop"):
+        handler = objects.table(item.spec, "lifecycle", hook)
+        if handler:
+            words.append(f"lifecycle.{hook}: {json.dumps(handler, sort_keys=True)}"[:300])
     if words:
         yield ranked(64, "ContainerCommand", objects.ref(item.pod), *words, container=item.name)
 

@@ -50,6 +50,7 @@ def _claim(claim: objects.Object) -> Ranked:
         accessModes=modes,
         volume=objects.text(spec, "volumeName"),
         selector=objects.selector_text(selector),
+        staticOnly="true" if spec.get("storageClassName") == "" else "",
     )
 
 
