@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Iterator
 from typing import Final
 
-from kubewhy.core import untrusted
-from kubewhy.toolsets.kubernetes import objects
+from kubewhy.toolsets.kubernetes import objects, texts
 
 MESSAGE: Final = 600
+COMMAND: Final = 200
 _GROUPS: Final = (
     ("initContainers", "initContainerStatuses", "init container"),
     ("containers", "containerStatuses", "container"),
@@ -63,7 +63,7 @@ def exit_text(ended: objects.Object, now: datetime.datetime) -> str:
         parts.append(f"{objects.age(now, finished)} ago")
     if began and finished:
         parts.append(f"after {objects.age(finished, began)}")
-    message = untrusted.clean_line(objects.text(ended, "message"))[:MESSAGE]
+    message = texts.line(objects.text(ended, "message"), MESSAGE)
     return ", ".join(parts) + (f": {message}" if message else "")
 
 
@@ -74,7 +74,7 @@ def _phase(current: objects.Object, now: datetime.datetime) -> str:
     if ended:
         return f"terminated: {exit_text(ended, now)}"
     waiting = objects.mapping(current, "waiting")
-    message = untrusted.clean_line(objects.text(waiting, "message"))[:MESSAGE]
+    message = texts.line(objects.text(waiting, "message"), MESSAGE)
     return f"waiting {objects.text(waiting, 'reason')}" + (f" ({message})" if message else "")
 
 
@@ -129,7 +129,7 @@ def _action(value: objects.Object) -> str:
         return f"grpc :{objects.text(value, 'grpc', 'port')}"
     command = objects.dig(value, "exec", "command")
     return (
-        f"exec {' '.join(map(str, command))[:200]}"
+        f"exec {texts.line(' '.join(map(str, command)), COMMAND)}"
         if isinstance(command, list)
         else "unknown action"
     )

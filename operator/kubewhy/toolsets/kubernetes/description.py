@@ -7,8 +7,8 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubewhy.core import ports, untrusted
-from kubewhy.toolsets.kubernetes import containers, manifest, objects, pruning
+from kubewhy.core import ports
+from kubewhy.toolsets.kubernetes import containers, manifest, objects, pruning, texts
 
 MANIFEST: Final = 10_000
 """Most characters of the manifest part."""
@@ -41,13 +41,9 @@ def head(resource: ports.Resource, value: objects.Object, now: datetime.datetime
 
 def object_text(value: objects.Object, now: datetime.datetime) -> Shown:
     """Conditions, containers and the pruned manifest."""
-    text = untrusted.clean(manifest.dump(pruning.decisive(value)))
-    cut = len(text) > MANIFEST
+    text, cut = texts.block(manifest.dump(pruning.decisive(value)), MANIFEST)
     if cut:
-        text = (
-            text[: text.rfind("\n", 0, MANIFEST)]
-            + "\n… cut; kubernetes_yaml shows all or one field"
-        )
+        text += "… cut; kubernetes_yaml shows all or one field"
     return Shown(
         lines=[
             *_conditions(value, now),
@@ -66,7 +62,7 @@ def _conditions(value: objects.Object, now: datetime.datetime) -> Iterator[str]:
     for condition in found:
         since = objects.moment(condition, "lastTransitionTime")
         reason = objects.text(condition, "reason")
-        message = untrusted.clean_line(objects.text(condition, "message"))[:MESSAGE]
+        message = texts.line(objects.text(condition, "message"), MESSAGE)
         yield "".join(
             (
                 f"  {objects.text(condition, 'type')}={objects.text(condition, 'status')}",

@@ -7,8 +7,8 @@ import datetime
 from collections.abc import Iterable
 from typing import Final
 
-from kubewhy.core import ports, untrusted
-from kubewhy.toolsets.kubernetes import objects
+from kubewhy.core import ports
+from kubewhy.toolsets.kubernetes import objects, texts
 
 RESOURCE: Final = ports.Resource(
     group="", version="v1", name="events", kind="Event", namespaced=True
@@ -52,8 +52,8 @@ def read(value: objects.Object) -> KubeEvent:
         about=_about(about),
         kind=objects.text(value, "type") or "Normal",
         reason=objects.text(value, "reason"),
-        message=untrusted.clean(objects.text(value, "message") or objects.text(value, "note"))[
-            :MESSAGE
+        message=texts.block(objects.text(value, "message") or objects.text(value, "note"), MESSAGE)[
+            0
         ],
         source=objects.text(value, "source", "component")
         or objects.text(value, "reportingComponent"),

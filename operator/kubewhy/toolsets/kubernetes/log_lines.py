@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kubewhy.core import untrusted
+from kubewhy.toolsets.kubernetes import texts
 
 LINE_BYTES: Final = 16 * 1024
 """Most bytes of one line that are kept, to be searched."""
@@ -34,9 +34,9 @@ class Line:
     @property
     def shown(self) -> str:
         """The text fit to be shown: no terminal sequences, nothing invisible, bounded."""
-        clean = untrusted.clean_line(_ANSI.sub("", self.text)).rstrip()
-        more = len(clean) - SHOWN + self.lost if len(clean) > SHOWN else self.lost
-        return f"{clean[:SHOWN]} … [{more} more]" if more else clean
+        text = texts.line(_ANSI.sub("", self.text), SHOWN)
+        more = self.lost + max(0, len(self.text) - SHOWN)
+        return f"{text} [{more} more]" if text.endswith("…") and more else text
 
 
 class Splitter:

@@ -18,6 +18,7 @@ from kubewhy.toolsets.kubernetes import (
     log_read,
     log_targets,
     objects,
+    texts,
 )
 
 LINES: Final = 200
@@ -165,7 +166,7 @@ def _no_log(status: objects.Object, *, previous: bool) -> str:
         status, "containerID"
     )
     if waiting and not started:
-        message = objects.text(waiting, "message")[: containers.MESSAGE]
+        message = texts.line(objects.text(waiting, "message"), containers.MESSAGE)
         return f"the container has not started: waiting {objects.text(waiting, 'reason')}" + (
             f" ({message})" if message else ""
         )

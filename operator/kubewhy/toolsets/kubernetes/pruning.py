@@ -1,11 +1,11 @@
-"""Makes objects fit to be shown: bookkeeping and defaults left out, secret values masked, depth bounded."""
+"""Makes objects fit to be shown: bookkeeping and defaults left out, depth bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubewhy.toolsets.kubernetes import masking, objects
+from kubewhy.toolsets.kubernetes import objects
 
 DEPTH: Final = 40
 """Levels of nesting that are shown."""
@@ -43,8 +43,8 @@ _TOKEN_VOLUME: Final = "kube-api-access-"  # noqa: S105 - a volume's name
 
 
 def whole(value: objects.Object) -> dict[str, Any]:
-    """The object without managedFields and last-applied copy, secret values masked; nothing else is left out."""
-    shown: dict[str, Any] = _masked(value, DEPTH)
+    """The object without managedFields and last-applied copy; nothing else is left out."""
+    shown: dict[str, Any] = _bounded(value, DEPTH)
     meta = shown.get("metadata")
     if isinstance(meta, dict):
         shown["metadata"] = _metadata(meta, _BOOKKEEPING)
@@ -80,20 +80,14 @@ def _metadata(meta: Any, hidden: frozenset[str]) -> dict[str, Any]:
     return {key: item for key, item in kept.items() if item not in ({}, None)}
 
 
-def _masked(value: Any, depth: int) -> Any:
-    if depth == 0:
-        return "…"
+def _bounded(value: Any, depth: int) -> Any:
+    if isinstance(value, Mapping | list | tuple) and depth == 0:
+        return "… nested deeper than is shown"
     if isinstance(value, Mapping):
-        if isinstance(value.get("name"), str) and isinstance(value.get("value"), str):
-            value = {**value, "value": masking.value(value["name"], value["value"])}
-        return {str(key): _field(str(key), item, depth) for key, item in value.items()}
+        return {str(key): _bounded(item, depth - 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(item, depth - 1) for item in value]
+        return [_bounded(item, depth - 1) for item in value]
     return value
-
-
-def _field(key: str, value: Any, depth: int) -> Any:
-    return masking.value(key, value) if isinstance(value, str) else _masked(value, depth - 1)
 
 
 def _without_defaults(value: Any) -> Any:
@@ -116,4 +110,4 @@ def _filled_in(item: Any) -> bool:
     name = item.get("name")
     if isinstance(name, str) and name.startswith(_TOKEN_VOLUME):
         return True
-    return item.get("key") in _TOLERATED and item.get("tolerationSeconds") == 300  # noqa: PLR2004 - the default
+    return objects.text(item, "key") in _TOLERATED and item.get("tolerationSeconds") == 300  # noqa: PLR2004 - the default

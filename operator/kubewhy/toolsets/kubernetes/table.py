@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kubewhy.core import untrusted
-from kubewhy.toolsets.kubernetes import objects
+from kubewhy.toolsets.kubernetes import objects, texts
 
 CELL: Final = 120
 WIDE_CELL: Final = 400
@@ -66,8 +65,7 @@ def _from_objects(reply: objects.Object) -> objects.Object:
 
 
 def _cell(value: Any, most: int) -> str:
-    line = untrusted.clean_line("" if value is None else str(value)).strip()
-    return (line if len(line) <= most else line[: most - 1] + "…") or "<none>"
+    return texts.line("" if value is None else str(value), most) or "<none>"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

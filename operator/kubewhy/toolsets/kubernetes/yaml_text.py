@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubewhy.core import ports, tools, untrusted
-from kubewhy.toolsets.kubernetes import function_tool, manifest, objects, pruning
+from kubewhy.core import ports, tools
+from kubewhy.toolsets.kubernetes import function_tool, manifest, objects, pruning, texts
 
-MOST_BYTES: Final = 512 * 1024
+MOST: Final = 512 * 1024
+"""Most characters of the text."""
 
 
 def tool() -> ports.Tool:
@@ -16,7 +17,7 @@ def tool() -> ports.Tool:
     return function_tool.FunctionTool(
         function_tool.spec(
             "yaml",
-            "One object as YAML in full, without managedFields; values with secret names are masked.",
+            "One object as YAML in full, without managedFields.",
             "kind",
             "name",
             kind=function_tool.KIND,
@@ -41,8 +42,6 @@ async def _run(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tool
             return tools.ToolOutput(
                 text=f"{objects.title(found)} has no field {field}", status=tools.ToolStatus.NO_DATA
             )
-    text = untrusted.clean(manifest.dump(shown))
-    kept = untrusted.cut(text, MOST_BYTES)
-    return tools.ToolOutput(
-        text=kept, total_bytes=len(text.encode()), truncated=len(kept) < len(text)
-    )
+    text = manifest.dump(shown)
+    kept, cut = texts.block(text, MOST)
+    return tools.ToolOutput(text=kept, total_bytes=len(text.encode()), truncated=cut)
