@@ -44,7 +44,7 @@ class Tier:
 
 # In the order in which they run: quick first, and what uses the shared cluster side by side.
 TIERS = (
-    Tier(name="unit", folder="unit", workers=2, test_seconds=30, seconds=300),
+    Tier(name="unit", folder="unit", workers=2, test_seconds=60, seconds=300),
     Tier(name="contract", folder="contract", workers=2, test_seconds=60, seconds=300),
     Tier(name="component", folder="component", workers=2, test_seconds=60, seconds=300),
     Tier(name="cluster", folder="cluster", need=Need.CLUSTER, test_seconds=120, seconds=600),
