@@ -51,3 +51,5 @@ def set_up(level: str = "INFO", stream: TextIO = sys.stderr) -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("kopf", "kopf.objects", "aiohttp.access", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # It warns that it leaves the signals alone in a thread, which is what the operator wants.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
