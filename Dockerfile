@@ -16,7 +16,7 @@ COPY requirements/build.txt requirements/runtime.txt requirements/
 # Only wheels: a source package would run its own code here. Only the pinned hashes.
 RUN /build/bin/pip install ${PIP_OPTIONS} --require-hashes --only-binary :all: -r requirements/build.txt \
     && /opt/kubewhy/bin/pip install ${PIP_OPTIONS} --require-hashes --only-binary :all: -r requirements/runtime.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY crds crds
 COPY toolsets toolsets
 COPY deploy/base deploy/base
