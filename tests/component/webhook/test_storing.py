@@ -190,6 +190,23 @@ async def test_a_slow_api_server_means_try_again(start: Any) -> None:
         assert running.store.objects == {}
 
 
+async def test_repetitions_get_a_long_message_through_a_slow_api_server(start: Any) -> None:
+    async with start(limits={"answer_seconds": 0.4, "writes": 1}) as running:
+        running.store.seconds = 0.01
+        message = body(*distinct(60))
+        codes: list[int] = []
+        while 200 not in codes and len(codes) < 30:
+            codes.append((await running.post(message)).status_code)
+        assert set(codes) == {200, 503}
+        assert len(running.store.objects) == 60
+
+
+async def test_what_was_deleted_after_its_message_was_stored_is_created_again(running: Any) -> None:
+    await running.post(body(alert()))
+    running.store.objects.clear()
+    assert (await running.post(body(alert()))).json() == {"Created": 1}
+
+
 async def test_a_fault_of_ours_is_no_500(running: Any, caplog: pytest.LogCaptureFixture) -> None:
     running.store.judge = lambda *_: RuntimeError("broken")
     answer = await running.post(body(alert()))
@@ -213,6 +230,8 @@ async def test_a_storm_creates_each_episode_once_and_loses_none(running: Any) ->
 
     codes: list[int] = []
     for batch in range(5):
-        codes += await asyncio.gather(*(deliver(batch * 20 + index // 2 * 2) for index in range(20)))
+        codes += await asyncio.gather(
+            *(deliver(batch * 20 + index // 2 * 2) for index in range(20))
+        )
     assert set(codes) == {200}
     assert len(running.store.objects) == 100

@@ -1,7 +1,9 @@
 """Carries a plan out: creates Investigations and notes resolutions, each alert on its own.
 
 One alert's own failure is counted and logged and hurts no other. As soon as the API server can't take alerts, nothing
-more is begun: the sender repeats the whole message, and what is stored already is then a duplicate.
+more is begun: the sender repeats the whole message, and what is stored already is then a duplicate. The names that an
+attempt stored before it failed are kept for a minute, so that the next one goes on where it ended: with a slow API
+server a long message would otherwise never come to its end. Losing them costs requests and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from kubewhy.core import alert_plan, alert_store, alertmanager
 
 _LOG = logging.getLogger(__name__)
 _SEEN_SECONDS = 60.0
-_MAX_SEEN = 8192
+_PROGRESS_SECONDS = 60.0
+_MAX_NAMES = 8192
 _ERROR_LENGTH = 512
 
 Job = Callable[[], Awaitable[None]]
@@ -40,11 +43,15 @@ class Outcome(enum.StrEnum):
 
 
 class Tally:
-    """The counts of one message by outcome and reason; `unavailable` says why the sender must try again."""
+    """The counts of one message by outcome and reason.
+
+    `unavailable` says why the sender must try again, `stored` names the Investigations that exist already.
+    """
 
     def __init__(self) -> None:
         self.counts: collections.Counter[tuple[Outcome, str]] = collections.Counter()
         self.unavailable = ""
+        self.stored: list[str] = []
 
     def add(self, outcome: Outcome, reason: str = "", number: int = 1) -> None:
         """Count alerts."""
@@ -72,8 +79,8 @@ class Intake:
         self._store = store
         self._writes = writes
         self._slots = asyncio.Semaphore(writes)
-        self._monotonic = monotonic
-        self._seen: collections.OrderedDict[str, float] = collections.OrderedDict()
+        self._seen = _Names(monotonic, seconds=_SEEN_SECONDS)
+        self._progress = _Names(monotonic, seconds=_PROGRESS_SECONDS)
 
     async def carry_out(
         self,
@@ -90,12 +97,18 @@ class Intake:
             tally.add(Outcome.IGNORED, why.value, number)
         tally.add(Outcome.IGNORED, "TooManyResolved", plan.left_out)
         tally.add(Outcome.OVERFLOW, number=plan.overflow)
-        await self._run(
-            (functools.partial(self._create, entry, tally, at) for entry in plan.creations), tally
-        )
-        await self._run(
-            (functools.partial(self._resolve, entry, tally) for entry in plan.resolutions), tally
-        )
+        try:
+            await self._run(
+                (functools.partial(self._create, each, tally, at) for each in plan.creations), tally
+            )
+            await self._run(
+                (functools.partial(self._resolve, each, tally) for each in plan.resolutions), tally
+            )
+        except BaseException:
+            self._progress.add(tally.stored)
+            raise
+        if tally.unavailable:
+            self._progress.add(tally.stored)
         return tally
 
     async def _run(self, jobs: Iterator[Job], tally: Tally) -> None:
@@ -116,6 +129,10 @@ class Intake:
     async def _create(
         self, entry: alert_plan.Creation, tally: Tally, at: datetime.datetime
     ) -> None:
+        if self._progress.take(entry.name):
+            tally.stored.append(entry.name)
+            tally.add(Outcome.DUPLICATE)
+            return
         try:
             stored, namespace = await self._create_somewhere(entry)
         except alert_store.OWN_FAILURES as error:
@@ -130,6 +147,7 @@ class Intake:
                 extra=_about(entry.namespace, entry.name),
             )
             return
+        tally.stored.append(entry.name)
         tally.add(Outcome(stored.value))
         if stored is alert_store.Stored.CREATED:
             _LOG.info("investigation created", extra=_about(namespace, entry.name))
@@ -148,13 +166,9 @@ class Intake:
 
     async def _note_seen(self, namespace: str, name: str, at: datetime.datetime) -> None:
         """Best effort: the alert is stored, whatever comes of the note."""
-        now = self._monotonic()
-        if now - self._seen.get(name, -_SEEN_SECONDS) < _SEEN_SECONDS:
+        if self._seen.holds(name):
             return
-        self._seen[name] = now
-        self._seen.move_to_end(name)
-        if len(self._seen) > _MAX_SEEN:
-            self._seen.popitem(last=False)
+        self._seen.add([name])
         try:
             await self._store.note_seen(namespace, name, at=at)
         except errors.ApiError as error:
@@ -174,6 +188,31 @@ class Intake:
             )
             return
         tally.add(Outcome.NOTHING_TO_RESOLVE)
+
+
+class _Names:
+    """Names for some seconds, a bounded number of them: only ever a way to save a request."""
+
+    def __init__(self, monotonic: Callable[[], float], *, seconds: float) -> None:
+        self._monotonic = monotonic
+        self._seconds = seconds
+        self._added: collections.OrderedDict[str, float] = collections.OrderedDict()
+
+    def add(self, names: Iterable[str]) -> None:
+        now = self._monotonic()
+        for name in names:
+            self._added[name] = now
+            self._added.move_to_end(name)
+        while len(self._added) > _MAX_NAMES:
+            self._added.popitem(last=False)
+
+    def holds(self, name: str) -> bool:
+        return self._monotonic() - self._added.get(name, float("-inf")) < self._seconds
+
+    def take(self, name: str) -> bool:
+        held = self.holds(name)
+        self._added.pop(name, None)
+        return held
 
 
 def _about(namespace: str, name: str) -> dict[str, str]:

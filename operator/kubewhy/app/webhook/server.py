@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import logging
+import resource
 import signal
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
@@ -215,8 +216,6 @@ def _on_signals() -> asyncio.Event:
 
 def _raise_file_limit(connections: int) -> None:
     """Every connection is an open file, and many systems start with a limit of 1,024 of them."""
-    import resource  # not everywhere, and only here
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + 256
     if soft != resource.RLIM_INFINITY and soft < wanted:
