@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import cluster
+
 _SUPPORT = Path(__file__).resolve().parents[1] / "support"
 _CLUSTER = """
 import pathlib, sys
@@ -25,6 +27,8 @@ with (here / "calls").open("a") as calls:
 if sys.argv[1] == "up":
     if (here / "broken").exists():
         sys.exit("Go is missing: install it")
+    if (here / "taken").exists() and sys.argv[-1] == "yes":
+        sys.exit("cluster other holds the node")
     print(f"export KUBECONFIG={here}/config")
 """
 _PASSES = "import os\ndef test_passes(): assert 'KUBECONFIG' {} os.environ\n"
@@ -136,3 +140,22 @@ def test_a_signal_ends_the_tests_and_removes_the_cluster(checkout: Checkout, num
     assert process.returncode == 128 + number
     assert f"ended by {signal.Signals(number).name}" in output
     assert checkout.calls[-1] == "down"
+
+
+def test_a_refused_node_leaves_the_control_plane(checkout: Checkout) -> None:
+    (checkout.root / "taken").touch()
+    started = cluster.Cluster(root=checkout.root, name="test-1").start(no_node="")
+    assert started == cluster.Started(
+        kubeconfig=str(checkout.root / "config"), no_node="cluster other holds the node"
+    )
+    assert checkout.calls == ["down", "up", "down", "up"]
+
+
+def test_two_runs_of_one_checkout_do_not_share_a_cluster(checkout: Checkout) -> None:
+    mine = cluster.Cluster.of(checkout.root)
+    with (
+        cluster.only_one(mine),
+        pytest.raises(cluster.ClusterUnavailableError, match="wait for its end"),
+        cluster.only_one(mine),
+    ):
+        pytest.fail("both runs hold the cluster")
