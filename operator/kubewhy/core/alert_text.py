@@ -1,17 +1,18 @@
-"""An alert's labels and annotations, cleaned and cut to what an Investigation may hold (alertmanager.md §10).
+"""An alert's texts, cleaned, redacted and cut to what an Investigation may hold (alertmanager.md §10).
 
 What identifies and describes the alert is kept first, the rest in alphabetical order, so equal alerts are cut alike.
+Credentials are masked before anything is cut, because a cut credential has no shape left.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kubewhy.api import bounds
-from kubewhy.core import untrusted
+from kubewhy.core import redaction, untrusted
 
 NAME_BYTES = 1024
 VALUE_BYTES = bounds.ALERT_VALUE
@@ -35,6 +36,9 @@ _FIRST_LABELS = (
     "service",
     "cluster",
 )
+_SEPARATOR = "\n\x1e\n"  # a control character, so no cleaned text holds it
+_SHORTEST_CREDENTIAL = 16  # characters that a credential without a label has at least
+_PAIR_SIGNS = frozenset(":=")
 _FIRST_ANNOTATIONS = ("summary", "description", "message", "runbook_url")
 
 
@@ -53,6 +57,28 @@ def texts(value: Mapping[str, Any]) -> dict[str, str]:
         for name, entry in value.items()
         if isinstance(entry, str | int | float)
     }
+
+
+def without_credentials(texts_: Sequence[str]) -> list[str]:
+    """The texts of one alert, cleaned, with the credentials in them masked.
+
+    They are looked at together, so what one of them gives away is masked in all; and in one go, because a message
+    may bring thousands of alerts. Names are no part of it: kube-state-metrics' label `secret` holds the name of one.
+    """
+    found = [untrusted.clean(text) for text in texts_]
+    asked = [index for index, text in enumerate(found) if _may_hold_credentials(text)]
+    if not asked:
+        return found
+    masked = redaction.redact(_SEPARATOR.join(found[index] for index in asked)).split(_SEPARATOR)
+    if len(masked) != len(asked):  # a rule took several texts for one
+        masked = [redaction.redact(found[index]) for index in asked]
+    for index, text in zip(asked, masked, strict=True):
+        found[index] = text
+    return found
+
+
+def _may_hold_credentials(text: str) -> bool:
+    return len(text) >= _SHORTEST_CREDENTIAL or not _PAIR_SIGNS.isdisjoint(text)
 
 
 def label_pairs(values: Mapping[str, str]) -> Pairs:

@@ -118,19 +118,23 @@ def _alert(
     ends_at: datetime.datetime | None,
 ) -> alerts.Alert:
     told = _text(value.get("fingerprint"))
-    kept = alert_text.label_pairs(labels)
-    annotations = alert_text.annotation_pairs(alert_text.texts(_object(value.get("annotations"))))
+    annotations = alert_text.texts(_object(value.get("annotations")))
+    url, *masked = alert_text.without_credentials(
+        [_text(value.get("generatorURL")), *labels.values(), *annotations.values()]
+    )
+    kept = alert_text.label_pairs(dict(zip(labels, masked, strict=False)))
+    described = alert_text.annotation_pairs(
+        dict(zip(annotations, masked[len(labels) :], strict=True))
+    )
     return alerts.Alert(
         status=value["status"],
         labels=kept.values,
-        annotations=annotations.values,
+        annotations=described.values,
         starts_at=timestamps.seconds(starts_at),
         ends_at=timestamps.seconds(ends_at) if ends_at else "",
-        generator_url=untrusted.cut(
-            untrusted.clean_line(_text(value.get("generatorURL"))), bounds.GENERATOR_URL
-        ),
+        generator_url=untrusted.cut(untrusted.clean_line(url), bounds.GENERATOR_URL),
         fingerprint=told if _FINGERPRINT.fullmatch(told) else alert_names.fingerprint(labels),
-        truncated=kept.truncated or annotations.truncated,
+        truncated=kept.truncated or described.truncated,
     )
 
 

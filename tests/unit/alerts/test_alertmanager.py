@@ -158,6 +158,40 @@ def test_removes_invisible_text_everywhere() -> None:
     assert not found.truncated
 
 
+def test_masks_credentials_in_all_texts_before_it_cuts_them() -> None:
+    secret = "CANARY-h4rd-t0-guess"
+    found = read_one(
+        labels={
+            "alertname": "x",
+            "dsn": f"postgres://app:{secret}@db/shop",
+            "copy": f"saw {secret}",
+        },
+        annotations={
+            "description": f"login failed\npassword={secret}",
+            "long": "x" * 4080 + f" password={secret}",
+        },
+        generatorURL=f"http://u:{secret}@prometheus/graph",
+    ).alert
+    assert "CANARY" not in repr(found)
+    assert found.labels["dsn"].startswith("postgres://app:")
+    assert "login failed\npassword=" in found.annotations["description"]
+
+
+def test_masking_changes_neither_the_series_nor_the_names_of_objects() -> None:
+    labels = {"alertname": "x", "secret": "shop-db-credentials", "dsn": "postgres://a:pass1word@db"}
+    found = read_one(labels=labels).alert
+    assert found.fingerprint == alert_names.fingerprint(labels)
+    assert found.labels["secret"] == "shop-db-credentials"
+
+
+def test_a_credential_over_several_texts_hurts_none_of_them() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----"
+    found = read_one(
+        labels={"alertname": "x", "a": key, "b": "in between it all", "c": "-----END RSA"}
+    ).alert
+    assert set(found.labels) == {"alertname", "a", "b", "c"}
+
+
 def test_keeps_numbers_and_truth_values_as_text() -> None:
     found = read_one(
         labels={"alertname": "x", "code": 500, "ok": True, "ratio": 0.5, "list": [1]}
