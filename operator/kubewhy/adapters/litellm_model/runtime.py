@@ -12,6 +12,7 @@ import concurrent.futures
 import importlib
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
@@ -47,6 +48,7 @@ class Runtime:
         self._loaded: concurrent.futures.Future[tuple[Any, str]] = concurrent.futures.Future()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def started(self) -> bool:
@@ -58,9 +60,10 @@ class Runtime:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
+                self._thread = threading.Thread(
                     target=self._main, args=(self._loop,), name="litellm", daemon=True
-                ).start()
+                )
+                self._thread.start()
             return self._loop
 
     async def ready(self) -> Any:
@@ -92,20 +95,29 @@ class Runtime:
         async def run() -> Result:
             return await work(module)
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), self.start()))
+        loop = self.start()
+        if loop.is_closed():
+            raise errors.ModelUnavailable("no model is asked any more: the process is stopping")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), loop))
 
     async def stop(self) -> None:
-        """Cancel what runs, close the clients and end the thread's loop; for an orderly shutdown."""
-        if self._loop is None or not self._loaded.done() or self._loaded.result()[1]:
+        """Cancel what runs, close the clients and end the thread; for an orderly shutdown, once and for good."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
             return
-        loop = self._loop
-        closing = asyncio.run_coroutine_threadsafe(_close(), loop)
+        if self._loaded.done():
+            await self._close(loop)
+        loop.call_soon_threadsafe(loop.stop)
+        if self._loaded.done():
+            await asyncio.to_thread(thread.join, STOP_SECONDS)
+
+    async def _close(self, loop: asyncio.AbstractEventLoop) -> None:
+        closing = asyncio.run_coroutine_threadsafe(_close_clients(), loop)
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await asyncio.wrap_future(closing)
         except TimeoutError:
             _LOG.warning("model clients did not close within %.0f s", STOP_SECONDS)
-        loop.call_soon_threadsafe(loop.stop)
 
     def _main(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
@@ -147,10 +159,11 @@ def _silence() -> None:
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
 
 
-async def _close() -> None:
+async def _close_clients() -> None:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    cleanup = importlib.import_module("litellm.llms.custom_httpx.async_client_cleanup")
-    await cleanup.close_litellm_async_clients()
+    if "litellm" in sys.modules:
+        cleanup = importlib.import_module("litellm.llms.custom_httpx.async_client_cleanup")
+        await cleanup.close_litellm_async_clients()
