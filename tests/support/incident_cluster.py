@@ -8,10 +8,9 @@ import datetime
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+import incident_scenarios
 from kubewhy import errors
 from kubewhy.adapters.kube import client, paths
-
-import incident_scenarios
 
 Object = Mapping[str, Any]
 POLL_SECONDS = 0.5

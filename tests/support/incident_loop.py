@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Sequence
 
+import incident_scenarios
 from kubewhy import errors
 from kubewhy.adapters.kube import client, reader
 from kubewhy.adapters.triage import TriageModel
@@ -28,8 +29,6 @@ from kubewhy.core import (
     transcript,
 )
 from kubewhy.toolsets import kubernetes
-
-import incident_scenarios
 
 FENCE = "0123456789abcdef"
 SHOWN_CHARACTERS = 20_000

@@ -7,143 +7,38 @@ from collections.abc import Iterable
 
 from kubewhy.adapters.triage import case, containers
 from kubewhy.adapters.triage.rules import dependencies
-from kubewhy.core import messages, subjects, tools
+from kubewhy.core import alert_subjects, messages, subjects, tools
 
 MOST_LOOKS = 5
 """Calls of first_look in one run."""
 
 MOST_STEPS = 6
 
-_LABELS = (
-    ("deployment", "Deployment"), ("statefulset", "StatefulSet"), ("daemonset", "DaemonSet"), ("job_name", "Job"),
-    ("cronjob", "CronJob"), ("horizontalpodautoscaler", "HorizontalPodAutoscaler"),
-    ("persistentvolumeclaim", "PersistentVolumeClaim"), ("poddisruptionbudget", "PodDisruptionBudget"),
-    ("ingress", "Ingress"), ("replicaset", "ReplicaSet"), ("exported_pod", "Pod"), ("pod", "Pod"), ("node", "Node"),
-    ("exported_service", "Service"), ("service", "Service"),
-)  # fmt: skip
 _NAMED = re.compile(
     r"\b(?P<kind>deployment|deploy|statefulset|sts|daemonset|ds|replicaset|job|cronjob|pod|service|svc|node|pvc|"
     r"persistentvolumeclaim|ingress|hpa|namespace)s?(?:/|\s+(?:named\s+|called\s+)?[\"'`]?)(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"(?<![\w/.-])[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?![\w/-])")
-_COMMON = frozenset(
-    [
-        "why",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "how",
-        "is",
-        "are",
-        "was",
-        "were",
-        "does",
-        "do",
-        "did",
-        "the",
-        "a",
-        "an",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "from",
-        "with",
-        "my",
-        "our",
-        "its",
-        "it",
-        "and",
-        "or",
-        "not",
-        "no",
-        "crash",
-        "crashes",
-        "crashing",
-        "crashed",
-        "fail",
-        "fails",
-        "failing",
-        "failed",
-        "slow",
-        "down",
-        "up",
-        "pod",
-        "pods",
-        "deployment",
-        "service",
-        "job",
-        "node",
-        "container",
-        "containers",
-        "restart",
-        "restarts",
-        "restarting",
-        "restarted",
-        "keep",
-        "keeps",
-        "so",
-        "often",
-        "start",
-        "starts",
-        "starting",
-        "stuck",
-        "pending",
-        "wrong",
-        "problem",
-        "error",
-        "errors",
-        "broken",
-        "happening",
-        "happens",
-        "be",
-        "can",
-        "can't",
-        "cannot",
-        "don't",
-        "doesn't",
-        "isn't",
-        "get",
-        "gets",
-        "getting",
-        "this",
-        "that",
-        "there",
-        "any",
-        "app",
-        "application",
-        "running",
-        "run",
-        "runs",
-        "work",
-        "works",
-        "working",
-        "unhealthy",
-        "healthy",
-        "unavailable",
-        "ready",
-        "has",
-        "have",
-        "had",
-        "been",
-        "now",
-        "today",
-        "cluster",
-        "namespace",
-        "kubernetes",
-        "killed",
-        "killing",
-        "oom",
-        "evicted",
-        "scheduled",
-        "rollout",
-    ]
+_KINDS = {
+    "deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "sts": "StatefulSet",
+    "daemonset": "DaemonSet", "ds": "DaemonSet", "replicaset": "ReplicaSet", "job": "Job", "cronjob": "CronJob",
+    "pod": "Pod", "service": "Service", "svc": "Service", "node": "Node", "pvc": "PersistentVolumeClaim",
+    "persistentvolumeclaim": "PersistentVolumeClaim", "ingress": "Ingress", "hpa": "HorizontalPodAutoscaler",
+    "namespace": "Namespace",
+}  # fmt: skip
+_COMMON_WORDS = (
+    "why what when where which who how is are was were does do did the a an of in on at to for "
+    "from with my our its it and or not no crash crashes crashing crashed fail fails failing "
+    "failed slow down up pod pods deployment service job node container containers restart "
+    "restarts restarting restarted keep keeps so often start starts starting stuck pending "
+    "wrong problem error errors broken happening happens be can can't cannot don't doesn't "
+    "isn't get gets getting this that there any app application running run runs work works "
+    "working unhealthy healthy unavailable ready has have had been now today cluster namespace "
+    "kubernetes killed killing oom evicted scheduled rollout "
 )
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""Words of questions that name no object."""
 
 
 def next_calls(
@@ -169,24 +64,17 @@ def candidates(found: case.Case) -> list[subjects.Subject]:
     """Objects that the task may be about: its subject, then the alerts' labels, then the question's words."""
     named = [found.task.subject] if found.task.subject else []
     for alert in case.firing(found.task.alerts):
-        for label, kind in _LABELS:
-            value = alert.labels.get(label, "")
-            if value and not _exporter(value):
-                named.append(found.subject(kind, value))
-    for read in _NAMED.finditer(found.task.question):
-        if read["name"].lower() not in _COMMON:
-            named.append(found.subject(read["kind"].capitalize(), read["name"]))
+        target = alert_subjects.find(alert.labels, alert.annotations)
+        named += [found.subject(item.subject.kind, item.subject.name) for item in target.candidates]
+    named += [
+        found.subject(_KINDS.get(read["kind"].lower(), read["kind"].capitalize()), read["name"])
+        for read in _NAMED.finditer(found.task.question)
+        if read["name"].lower() not in _COMMON
+    ]
     if not named:
         words = [word for word in _WORD.findall(found.task.question) if word not in _COMMON]
         named = [found.subject("Deployment", word) for word in words[:3]]
     return list(dict.fromkeys(named))
-
-
-def _exporter(value: str) -> bool:
-    return any(
-        name in value
-        for name in ("kube-state-metrics", "node-exporter", "prometheus", "cadvisor", "kubelet")
-    )
 
 
 def _fresh(

@@ -122,6 +122,11 @@ def recent(item: case.Seen, seconds: int = RECENT_SECONDS) -> bool:
     return item.number("agoSeconds") <= seconds and item.get("gone") != "true" and not over
 
 
+def started(found: case.Case, pod: str) -> bool:
+    """Whether any container of the pod has ever run: then its sandbox and volumes are in order."""
+    return bool(found.of("ContainerRunning", pod) or found.of("ContainerTerminated", pod))
+
+
 def _logs(found: case.Case, pod: str, name: str, ended: case.Seen | None) -> list[case.Seen]:
     """The logs of a container, that of its newest end first."""
     logs = [*found.of("LogTail", pod, container=name), *_asked_for(found, pod, name)]

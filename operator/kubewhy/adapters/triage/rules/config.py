@@ -110,7 +110,7 @@ def named_by_kubelet(found: case.Case) -> Diagnosis | None:
         for item in found.of("KubeEvent")
         if item.get("reason") in {"FailedMount", "Failed", "FailedCreatePodSandBox"}
         and containers.recent(item)
-        and not _ready(found, item.fact.object)
+        and not containers.started(found, item.fact.object)
     ]
     for item in (*waiting, *mounts):
         key = _MISSING_KEY.search(item.text)
@@ -279,16 +279,6 @@ def _container(item: case.Seen) -> str:
 
 def _edit(owner: subjects.Subject, text: str) -> conclusion.Action:
     return action(text, kubectl(owner, "edit", target(owner)))
-
-
-def _ready(found: case.Case, pod: str) -> bool:
-    """Whether all containers of a pod run and are ready."""
-    running = found.of("ContainerRunning", pod)
-    return (
-        bool(running)
-        and all(item.get("ready") == "true" for item in running)
-        and not found.of("ContainerWaiting", pod)
-    )
 
 
 def _troubled(found: case.Case) -> bool:

@@ -275,7 +275,7 @@ def sandbox(found: case.Case) -> Diagnosis | None:
         ),
         None,
     )
-    if item is None or found.of("ContainerRunning", item.fact.object):
+    if item is None or containers.started(found, item.fact.object):
         return None
     owner = found.owner(item)
     full = re.search(

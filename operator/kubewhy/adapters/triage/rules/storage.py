@@ -234,7 +234,7 @@ def mount(found: case.Case) -> Diagnosis | None:
             "FailedMount",
         } or not containers.recent(event):
             continue
-        if found.of("ContainerRunning", event.fact.object):
+        if containers.started(found, event.fact.object):
             continue
         for mechanism, pattern, text in _MOUNT_FAULTS:
             if re.search(pattern, event.text):
@@ -261,7 +261,7 @@ def mount_other(found: case.Case) -> Diagnosis | None:
             for item in found.of("KubeEvent")
             if item.get("reason") in {"FailedAttachVolume", "FailedMount"}
             and containers.recent(item)
-            and not found.of("ContainerRunning", item.fact.object)
+            and not containers.started(found, item.fact.object)
         ),
         None,
     )
