@@ -337,9 +337,11 @@ def _blind_spots(found: case.Case) -> list[str]:
             f"{item.get('reason')}: could not {item.get('verb')} {item.get('resource')}{where}:"
             f" {short(item.text, 300)}"
         )
-    for attempt in found.attempts:
-        if attempt.status.value not in {"Success", "NoData", "NotFound"}:
-            spots.append(f"{attempt.status.value}: {attempt.tool}: {short(attempt.text, 300)}")
+    spots += [
+        f"{attempt.status.value}: {attempt.tool}: {short(attempt.text, 300)}"
+        for attempt in found.attempts
+        if attempt.status.value not in {"Success", "NoData", "NotFound"}
+    ]
     spots.append(NO_LANGUAGE_MODEL)
     return list(dict.fromkeys(spots))
 

@@ -21,12 +21,25 @@ _NAMED = re.compile(
 )
 _WORD = re.compile(r"(?<![\w/.-])[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?![\w/-])")
 _KINDS = {
-    "deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "sts": "StatefulSet",
-    "daemonset": "DaemonSet", "ds": "DaemonSet", "replicaset": "ReplicaSet", "job": "Job", "cronjob": "CronJob",
-    "pod": "Pod", "service": "Service", "svc": "Service", "node": "Node", "pvc": "PersistentVolumeClaim",
-    "persistentvolumeclaim": "PersistentVolumeClaim", "ingress": "Ingress", "hpa": "HorizontalPodAutoscaler",
+    "deployment": "Deployment",
+    "deploy": "Deployment",
+    "statefulset": "StatefulSet",
+    "sts": "StatefulSet",
+    "daemonset": "DaemonSet",
+    "ds": "DaemonSet",
+    "replicaset": "ReplicaSet",
+    "job": "Job",
+    "cronjob": "CronJob",
+    "pod": "Pod",
+    "service": "Service",
+    "svc": "Service",
+    "node": "Node",
+    "pvc": "PersistentVolumeClaim",
+    "persistentvolumeclaim": "PersistentVolumeClaim",
+    "ingress": "Ingress",
+    "hpa": "HorizontalPodAutoscaler",
     "namespace": "Namespace",
-}  # fmt: skip
+}
 _COMMON_WORDS = (
     "why what when where which who how is are was were does do did the a an of in on at to for "
     "from with my our its it and or not no crash crashes crashing crashed fail fails failing "

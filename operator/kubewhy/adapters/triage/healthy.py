@@ -61,7 +61,7 @@ def _replicas(found: case.Case, subject: subjects.Subject) -> Health | None:
     )
 
 
-def _service(found: case.Case, subject: subjects.Subject) -> Health | None:
+def _service(found: case.Case, _subject: subjects.Subject) -> Health | None:
     item = _service_asked(found)
     if item is None:
         return None
@@ -163,7 +163,7 @@ def _claim(found: case.Case, subject: subjects.Subject) -> Health | None:
     return Health(subject=subject, statement=f"{subject} is Bound", evidence=quotes(item.quote()))
 
 
-def _scaler(found: case.Case, subject: subjects.Subject) -> Health | None:
+def _scaler(found: case.Case, _subject: subjects.Subject) -> Health | None:
     look = found.first("LookedAt")
     if look is None or not look.fact.object.startswith(
         ("HorizontalPodAutoscaler/", "PodDisruptionBudget/")

@@ -26,19 +26,40 @@ _MUST_SPECIFY = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<w
 _BOUND = re.compile(
     r"(?P<bound>maximum|minimum) (?P<what>[\w.-]+) usage per (?P<type>\w+) is (?P<value>[^,.\s]+)"
 )
-_ACCOUNT = re.compile(
-    r'serviceaccount "(?P<name>[^"]+)" not found|service account (?:[\w-]+/)?(?P<other>[\w.-]+) was'
-    r" not found",
-    re.IGNORECASE,
-)
-_SECURITY = re.compile(r'violates PodSecurity "(?P<level>[^"]+)": (?P<fields>.+)$')
-_RUNTIME = re.compile(r'RuntimeClass "(?P<name>[^"]+)" not found')
-_PRIORITY = re.compile(r"no PriorityClass with name (?P<name>\S+) was found")
 _WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<why>.+)$')
-_DENIED = re.compile(
-    r'admission webhook "(?P<name>[^"]+)" denied the request:'
-    r" (?P<why>.+)$|ValidatingAdmissionPolicy \'(?P<policy>[^\']+)\'.*denied request:"
-    r" (?P<reason>.+)$"
+_REFUSALS = (
+    (
+        "ServiceAccountNotFound",
+        re.compile(
+            r'serviceaccount "([^"]+)" not found|service account (?:[\w-]+/)?([\w.-]+) was not'
+            r" found",
+            re.IGNORECASE,
+        ),
+        "serviceaccount {} does not exist (not found)",
+    ),
+    (
+        "PodSecurityViolation",
+        re.compile(r'violates PodSecurity "([^"]+)"'),
+        "they violate PodSecurity {}",
+    ),
+    (
+        "RuntimeClassNotFound",
+        re.compile(r'RuntimeClass "([^"]+)" not found'),
+        "RuntimeClass {} does not exist",
+    ),
+    (
+        "PriorityClassNotFound",
+        re.compile(r"no PriorityClass with name (\S+) was found"),
+        "PriorityClass {} does not exist",
+    ),
+    (
+        "AdmissionDenied",
+        re.compile(
+            r'admission webhook "([^"]+)" denied the request'
+            r"|ValidatingAdmissionPolicy '([^']+)'.*denied request"
+        ),
+        "admission by {} denies them",
+    ),
 )
 
 
@@ -56,7 +77,7 @@ def refused(found: case.Case) -> Diagnosis | None:
         subject=owner,
         statement=f"Pods of {owner} can't be created: {text}. {short(_core(line), 360)}",
         evidence=quotes(item.quote(), *more),
-        actions=(_action(found, mechanism, owner), inspect(owner)),
+        actions=(_action(mechanism, owner), inspect(owner)),
     )
 
 
@@ -117,32 +138,14 @@ def _explain(found: case.Case, line: str) -> tuple[str, str, list[conclusion.Evi
 
 
 def _others(line: str) -> tuple[str, str, list[conclusion.Evidence]]:
-    account = _ACCOUNT.search(line)
-    if account:
-        return (
-            "ServiceAccountNotFound",
-            f"serviceaccount {account['name'] or account['other']} does not exist (not found)",
-            [],
-        )
-    security = _SECURITY.search(line)
-    if security:
-        return "PodSecurityViolation", f"they violate PodSecurity {security['level']}", []
-    runtime = _RUNTIME.search(line)
-    if runtime:
-        return "RuntimeClassNotFound", f"RuntimeClass {runtime['name']} does not exist", []
-    priority = _PRIORITY.search(line)
-    if priority:
-        return "PriorityClassNotFound", f"PriorityClass {priority['name']} does not exist", []
     webhook = _WEBHOOK.search(line)
     if webhook:
         return _webhook(webhook["name"], webhook["why"])
-    denied = _DENIED.search(line)
-    if denied:
-        return (
-            "AdmissionDenied",
-            f"admission by {denied['name'] or denied['policy']} denies them",
-            [],
-        )
+    for mechanism, pattern, text in _REFUSALS:
+        read = pattern.search(line)
+        if read:
+            names = [name for name in read.groups() if name]
+            return mechanism, text.format(names[0]), []
     return "PodCreationRefused", "the API server refuses them", []
 
 
@@ -193,7 +196,7 @@ def _limit_range(
     )
 
 
-def _action(found: case.Case, mechanism: str, owner: subjects.Subject) -> conclusion.Action:
+def _action(mechanism: str, owner: subjects.Subject) -> conclusion.Action:
     if mechanism in {"QuotaExceeded", "QuotaNeedsLimits", "LimitRangeViolated"}:
         return action(
             "Look at quotas and limit ranges",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from kubewhy.adapters.triage import case, containers
@@ -134,21 +135,72 @@ class _Refined:
 
 
 _KINDS_OF_ERROR: Final[tuple[tuple[str, str, str], ...]] = (
-    ("PortInUse", r"address already in use|EADDRINUSE|port is already (?:allocated|in use)|Only one usage of each socket", "The port is already in use by another process of the pod, such as a sidecar."),
+    (
+        "PortInUse",
+        (
+            r"address already in use|EADDRINUSE|port is already (?:allocated|in use)|Only one usage"
+            r" of each socket"
+        ),
+        "The port is already in use by another process of the pod, such as a sidecar.",
+    ),
     ("ReadOnlyFileSystem", r"read-only file system|EROFS", ""),
     ("TooManyOpenFiles", r"too many open files|EMFILE", "It ran out of file descriptors."),
     ("NoSpaceLeft", r"no space left on device|ENOSPC|disk quota exceeded", ""),
     ("EphemeralPortsExhausted", r"cannot assign requested address|EADDRNOTAVAIL", ""),
     ("PermissionDenied", r"permission denied|EACCES|operation not permitted|EPERM", ""),
-    ("RBACForbidden", r"is forbidden: User|cannot (?:get|list|watch|create|update|patch|delete) resource", "Its service account lacks a right (RBAC role)."),
-    ("CredentialsRejected", r"password authentication failed|access denied for user|NOAUTH|WRONGPASS|authentication failed|invalid (?:user ?name or )?password|login failed|not authorized on|28P01|invalid credentials", "The credentials are rejected."),
-    ("CertificateInvalid", r"x509|certificate (?:has expired|verify failed|is not trusted|signed by unknown)|CERT_HAS_EXPIRED|PKIX path", "A certificate is not accepted."),
-    ("DependencyUnreachable", r"connection refused|ECONNREFUSED|no such host|ENOTFOUND|name or service not known|NXDOMAIN|temporary failure in name resolution|bad address|could not resolve|i/o timeout|connection timed out|ETIMEDOUT|no route to host|host is unreachable|UnknownHostException|failed to connect|could not connect", "What it depends on can't be reached."),
-    ("MalformedConfig", r"(?:yaml|json|toml|xml|ini|config\S*)\b.{0,80}(?:parse|pars|syntax|unmarshal|invalid|decode|unexpected|malformed)|(?:parse|parsing|syntax|unmarshal|decod\w*|malformed)\b.{0,80}(?:yaml|json|toml|xml|config)|JSONDecodeError|YAMLException|ScannerError|ParserError|SyntaxError", ""),
-    ("CommandNotFound", r"(?:^|: )\S+: (?:command )?not found|executable file not found|No such file or directory", ""),
-    ("ExecFormatError", r"exec format error", "The image is built for another architecture than the node's."),
-    ("SchemaMismatch", r"(?:relation|table|column) \S+ does not exist|unknown column|no such table|migration", ""),
-)  # fmt: skip
+    (
+        "RBACForbidden",
+        r"is forbidden: User|cannot (?:get|list|watch|create|update|patch|delete) resource",
+        "Its service account lacks a right (RBAC role).",
+    ),
+    (
+        "CredentialsRejected",
+        (
+            r"password authentication failed|access denied for user|NOAUTH|WRONGPASS|authentication"
+            r" failed|invalid (?:user ?name or )?password|login failed|not authorized"
+            r" on|28P01|invalid credentials"
+        ),
+        "The credentials are rejected.",
+    ),
+    (
+        "CertificateInvalid",
+        (
+            r"x509|certificate (?:has expired|verify failed|is not trusted|signed by"
+            r" unknown)|CERT_HAS_EXPIRED|PKIX path"
+        ),
+        "A certificate is not accepted.",
+    ),
+    (
+        "DependencyUnreachable",
+        (
+            r"connection refused|ECONNREFUSED|no such host|ENOTFOUND|name or service not"
+            r" known|NXDOMAIN|temporary failure in name resolution|bad address|could not"
+            r" resolve|i/o timeout|connection timed out|ETIMEDOUT|no route to host|host is"
+            r" unreachable|UnknownHostException|failed to connect|could not connect"
+        ),
+        "What it depends on can't be reached.",
+    ),
+    (
+        "MalformedConfig",
+        r"(?:yaml|json|toml|xml|ini|config\S*)\b.{0,80}(?:parse|pars|syntax|unmarshal|invalid|decode|unexpected|malformed)|(?:parse|parsing|syntax|unmarshal|decod\w*|malformed)\b.{0,80}(?:yaml|json|toml|xml|config)|JSONDecodeError|YAMLException|ScannerError|ParserError|SyntaxError",
+        "",
+    ),
+    (
+        "CommandNotFound",
+        r"(?:^|: )\S+: (?:command )?not found|executable file not found|No such file or directory",
+        "",
+    ),
+    (
+        "ExecFormatError",
+        r"exec format error",
+        "The image is built for another architecture than the node's.",
+    ),
+    (
+        "SchemaMismatch",
+        r"(?:relation|table|column) \S+ does not exist|unknown column|no such table|migration",
+        "",
+    ),
+)
 
 
 def _refine(found: case.Case, item: containers.View, cause: loglines.Cause) -> _Refined:
@@ -215,77 +267,70 @@ def _with_facts(
     found: case.Case, item: containers.View, mechanism: str, words: str, text: str
 ) -> _Refined:
     """Add the fact about the pod that makes the error understandable."""
+    explain = _EXPLAINED.get(mechanism)
+    refined = explain(found, item, text) if explain else None
+    return refined or _Refined(mechanism, words)
+
+
+def _read_only(found: case.Case, item: containers.View, _text: str) -> _Refined | None:
     security = found.first("SecurityContext", item.pod, container=item.name)
-    if (
-        mechanism == "ReadOnlyFileSystem"
-        and security
-        and security.get("readOnlyRootFilesystem") == "true"
-    ):
-        return _Refined(
-            mechanism,
-            "Its root file system is read-only (readOnlyRootFilesystem: true).",
-            security.quote("readOnlyRoot"),
-        )
-    if mechanism == "PermissionDenied":
-        user = (
-            f" It runs with runAsUser {security.get('runAsUser')}"
-            if security and security.get("runAsUser")
-            else ""
-        )
-        group = (
-            " and no fsGroup is set."
-            if user and security and not security.get("fsGroup")
-            else "."
-            if user
-            else ""
-        )
-        return _Refined(
-            "PermissionDenied",
-            f"{user}{group}".strip(),
-            security.quote() if security and user else None,
-        )
-    if mechanism == "NoSpaceLeft":
-        return _Refined(
-            mechanism,
-            (
-                "Shared memory (shm, 64 MiB by default) is full."
-                if "/shm" in text
-                else "A volume or disk is full (100 %)."
-            ),
-        )
-    if mechanism == "EphemeralPortsExhausted":
-        sysctl = next(
-            (seen for seen in found.of("SpecSetting") if "ip_local_port_range" in seen.text), None
-        )
-        return _Refined(
-            mechanism,
-            (
-                f"The pod narrows the ephemeral ports: {sysctl.fact.words[0]}."
-                if sysctl
-                else "Ephemeral ports are used up."
-            ),
-            sysctl.quote() if sysctl else None,
-        )
-    if mechanism == "MalformedConfig":
-        sources = found.first("ConfigSources")
-        names = sources.get("configMaps") if sources else ""
-        return _Refined(
-            mechanism,
-            (
-                f"The configuration (ConfigMap {names}) is malformed."
-                if names
-                else "Its configuration is malformed."
-            ),
-            sources.quote() if sources and names else None,
-        )
-    if mechanism == "CommandNotFound":
-        command = found.first("ContainerCommand", item.pod, container=item.name)
-        return _Refined(
-            mechanism,
-            "The command is not found in the image." if "not found" in text else "",
-            command.quote() if command else None,
-        )
-    return _Refined(mechanism, words)
+    if security is None or security.get("readOnlyRootFilesystem") != "true":
+        return None
+    words = "Its root file system is read-only (readOnlyRootFilesystem: true)."
+    return _Refined("ReadOnlyFileSystem", words, security.quote("readOnlyRoot"))
+
+
+def _permission(found: case.Case, item: containers.View, _text: str) -> _Refined | None:
+    security = found.first("SecurityContext", item.pod, container=item.name)
+    if security is None or not security.get("runAsUser"):
+        return None
+    group = "." if security.get("fsGroup") else " and no fsGroup is set."
+    words = f"It runs with runAsUser {security.get('runAsUser')}{group}"
+    return _Refined("PermissionDenied", words, security.quote("runAsUser"))
+
+
+def _no_space(_found: case.Case, _item: containers.View, text: str) -> _Refined:
+    shared = "Shared memory (shm, 64 MiB by default) is full."
+    return _Refined(
+        "NoSpaceLeft", shared if "/shm" in text else "A volume or disk is full (100 %)."
+    )
+
+
+def _ports(found: case.Case, _item: containers.View, _text: str) -> _Refined:
+    settings = found.of("SpecSetting", setting="securityContext.sysctls")
+    sysctl = next((seen for seen in settings if "ip_local_port_range" in seen.text), None)
+    if sysctl is None:
+        return _Refined("EphemeralPortsExhausted", "Ephemeral ports are used up.")
+    words = f"The pod narrows the ephemeral ports: {sysctl.fact.words[0]}."
+    return _Refined("EphemeralPortsExhausted", words, sysctl.quote())
+
+
+def _malformed(found: case.Case, _item: containers.View, _text: str) -> _Refined:
+    sources = found.first("ConfigSources")
+    names = sources.get("configMaps") if sources else ""
+    if sources is None or not names:
+        return _Refined("MalformedConfig", "Its configuration is malformed.")
+    words = f"The configuration (ConfigMap {names}) is malformed."
+    return _Refined("MalformedConfig", words, sources.quote())
+
+
+def _command(found: case.Case, item: containers.View, text: str) -> _Refined | None:
+    if "not found" not in text:
+        return None
+    command = found.first("ContainerCommand", item.pod, container=item.name)
+    words = "The command is not found in the image."
+    return _Refined("CommandNotFound", words, command.quote() if command else None)
+
+
+_Explain = Callable[[case.Case, containers.View, str], _Refined | None]
+_EXPLAINED: Final[dict[str, _Explain]] = {
+    "ReadOnlyFileSystem": _read_only,
+    "PermissionDenied": _permission,
+    "NoSpaceLeft": _no_space,
+    "EphemeralPortsExhausted": _ports,
+    "MalformedConfig": _malformed,
+    "CommandNotFound": _command,
+}
 
 
 def _signal(code: str) -> str:

@@ -11,12 +11,24 @@ from kubewhy.core import conclusion, subjects
 
 _HOST = (
     re.compile(r"lookup (?P<host>[a-z0-9][a-z0-9.-]*)(?: on \S+)?: no such host"),
-    re.compile(r"(?:bad address|can't resolve|could not resolve(?: host)?:?|getaddrinfo \w+|UnknownHostException:?|unknown host:?|NXDOMAIN:?(?: for)?) ['\"]?(?P<host>[a-z0-9][a-z0-9.-]*)"),
-    re.compile(r"['\"]?(?P<host>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*)['\"]?:? (?:NXDOMAIN|Name or service not known|Name does not resolve)"),
-    re.compile(r"(?:https?|tcp|redis|amqp|postgres(?:ql)?|mysql|mongodb|grpc|nats|kafka)://(?:[^@/\s]*@)?(?P<host>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*)(?::\d+)?"),
+    re.compile(
+        r"(?:bad address|can't resolve|could not resolve(?: host)?:?|getaddrinfo"
+        r" \w+|UnknownHostException:?|unknown host:?|NXDOMAIN:?(?: for)?)"
+        r" ['\"]?(?P<host>[a-z0-9][a-z0-9.-]*)"
+    ),
+    re.compile(
+        r"['\"]?(?P<host>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*)['\"]?:? (?:NXDOMAIN|Name or service not"
+        r" known|Name does not resolve)"
+    ),
+    re.compile(
+        r"(?:https?|tcp|redis|amqp|postgres(?:ql)?|mysql|mongodb|grpc|nats|kafka)://(?:[^@/\s]*@)?(?P<host>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*)(?::\d+)?"
+    ),
     re.compile(r"(?<![\w./-])(?P<host>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*):\d{2,5}\b"),
-    re.compile(r"(?:waiting for|connect(?:ing)? to|reach|service|upstream|dependency|host) ['\"]?(?P<host>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)['\"]?(?=[\s:.,;!)]|$)"),
-)  # fmt: skip
+    re.compile(
+        r"(?:waiting for|connect(?:ing)? to|reach|service|upstream|dependency|host)"
+        r" ['\"]?(?P<host>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)['\"]?(?=[\s:.,;!)]|$)"
+    ),
+)
 _FAILING = re.compile(
     r"refused|no such host|NXDOMAIN|not known|does not resolve|can't resolve|could not resolve|bad"
     r" address|unreachable|time-?d? ?-?out"

@@ -29,15 +29,53 @@ _PULL_REASONS: Final = frozenset(
     }
 )
 _FAULTS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("InvalidImageName", r"InvalidImageName|invalid reference format|couldn't parse image", "the image name is no valid reference (InvalidImageName)"),
-    ("ImageNotPresent", r"pull policy of Never", "the image is not present on the node and imagePullPolicy is Never"),
-    ("ImagePlatformMismatch", r"no match for platform|no matching manifest for", "the image has no variant for the node's architecture"),
-    ("RegistryRateLimited", r"\b429\b|toomanyrequests|rate limit", "the registry limits the rate of pulls (429, rate limit)"),
-    ("RegistryCertificate", r"x509|certificate", "the registry's certificate is not trusted (x509)"),
-    ("ImagePullUnauthorized", r"pull access denied|\b401\b|\b403\b|nauthorized|authentication required|insufficient_scope|authorization failed|no basic auth", "the registry asks for credentials"),
-    ("ImageNotFound", r"manifest unknown|not found|does not exist|NotFound", "no such image or tag exists (not found)"),
-    ("RegistryUnreachable", r"no such host|lookup |server misbehaving|dial tcp|i/o timeout|refused|connection reset|no route", "the registry can't be reached"),
-)  # fmt: skip
+    (
+        "InvalidImageName",
+        r"InvalidImageName|invalid reference format|couldn't parse image",
+        "the image name is no valid reference (InvalidImageName)",
+    ),
+    (
+        "ImageNotPresent",
+        r"pull policy of Never",
+        "the image is not present on the node and imagePullPolicy is Never",
+    ),
+    (
+        "ImagePlatformMismatch",
+        r"no match for platform|no matching manifest for",
+        "the image has no variant for the node's architecture",
+    ),
+    (
+        "RegistryRateLimited",
+        r"\b429\b|toomanyrequests|rate limit",
+        "the registry limits the rate of pulls (429, rate limit)",
+    ),
+    (
+        "RegistryCertificate",
+        r"x509|certificate",
+        "the registry's certificate is not trusted (x509)",
+    ),
+    (
+        "ImagePullUnauthorized",
+        (
+            r"pull access denied|\b401\b|\b403\b|nauthorized|authentication"
+            r" required|insufficient_scope|authorization failed|no basic auth"
+        ),
+        "the registry asks for credentials",
+    ),
+    (
+        "ImageNotFound",
+        r"manifest unknown|not found|does not exist|NotFound",
+        "no such image or tag exists (not found)",
+    ),
+    (
+        "RegistryUnreachable",
+        (
+            r"no such host|lookup |server misbehaving|dial tcp|i/o timeout|refused|connection"
+            r" reset|no route"
+        ),
+        "the registry can't be reached",
+    ),
+)
 
 
 def pull(found: case.Case) -> Diagnosis | None:
@@ -223,8 +261,8 @@ def hook_fails(found: case.Case) -> Diagnosis | None:
         mechanism="PostStartHookFailed",
         subject=owner,
         statement=(
-            f"The postStart hook of container {view.name if view else '(unknown)'} of {owner} fails{shown}, so the "
-            f"kubelet kills and restarts it: {short(event.text)}"
+            f"The postStart hook of container {view.name if view else '(unknown)'} of {owner}"
+            f" fails{shown}, so the kubelet kills and restarts it: {short(event.text)}"
         ),
         evidence=quotes(
             spec.quote("postStart") if spec else None,
@@ -256,7 +294,9 @@ def cannot_start(found: case.Case) -> Diagnosis | None:
         score=93 if root else 80,
         mechanism="RunAsNonRoot" if root else item.get("reason"),
         subject=owner,
-        statement=f"Container {item.get('container')} of {owner} does not start: {what}: {short(text)}",
+        statement=(
+            f"Container {item.get('container')} of {owner} does not start: {what}: {short(text)}"
+        ),
         evidence=quotes(item.quote(text)),
         actions=(
             inspect(owner),

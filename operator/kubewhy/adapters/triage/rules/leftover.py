@@ -7,9 +7,21 @@ from kubewhy.adapters.triage.diagnosis import Diagnosis, Rule, inspect, quotes, 
 from kubewhy.core import conclusion
 
 _KNOWN = frozenset(
-    {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "HorizontalPodAutoscaler", "Service",
-     "PersistentVolumeClaim", "Node", "PodDisruptionBudget"}
-)  # fmt: skip
+    {
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "CronJob",
+        "Pod",
+        "HorizontalPodAutoscaler",
+        "Service",
+        "PersistentVolumeClaim",
+        "Node",
+        "PodDisruptionBudget",
+    }
+)
 
 
 def condition(found: case.Case) -> Diagnosis | None:

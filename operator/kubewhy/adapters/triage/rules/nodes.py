@@ -10,9 +10,17 @@ from kubewhy.core import conclusion
 
 _NOT_READY = (
     ("KubeletStopped", r"stopped posting node status", "its kubelet stopped posting node status"),
-    ("ContainerRuntimeDown", r"container runtime is down|runtime not ready|containerd", "its container runtime is down (runtime)"),
-    ("NetworkPluginNotReady", r"cni|network plugin|NetworkPluginNotReady", "its network plugin (cni) is not ready"),
-)  # fmt: skip
+    (
+        "ContainerRuntimeDown",
+        r"container runtime is down|runtime not ready|containerd",
+        "its container runtime is down (runtime)",
+    ),
+    (
+        "NetworkPluginNotReady",
+        r"cni|network plugin|NetworkPluginNotReady",
+        "its network plugin (cni) is not ready",
+    ),
+)
 
 
 def unhealthy(found: case.Case) -> Diagnosis | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from kubewhy.adapters.triage import case, containers
@@ -40,7 +41,6 @@ _REASONS: Final[tuple[tuple[str, str], ...]] = (
     ("NodesCordoned", r"were unschedulable"),
 )
 _CLAIM = re.compile(r"persistentvolumeclaim|PersistentVolumeClaims")
-_MISMATCH = frozenset({"NodeSelectorMismatch", "AntiAffinity", "PodAffinity", "TopologySpread"})
 
 
 def unschedulable(found: case.Case) -> Diagnosis | None:
@@ -93,49 +93,44 @@ def _placed(found: case.Case, pod: str) -> bool:
     return any(item.get("node") for item in found.of("PodState", pod))
 
 
-def _explain(found: case.Case, message: str) -> tuple[str, str, list[conclusion.Evidence]]:
-    wishes = found.first("SchedulingWishes")
+_Explained = tuple[str, str, list[conclusion.Evidence]]
+
+
+def _explain(found: case.Case, message: str) -> _Explained:
+    """The first reason in the order of `_REASONS`: (mechanism, sentence, further evidence)."""
     for mechanism, pattern in _REASONS:
         read = re.search(pattern, message)
-        if not read:
-            continue
-        if mechanism == "Insufficient":
-            return _insufficient(found, wishes, read["what"])
-        if mechanism == "UntoleratedTaint":
-            return _taints(found)
-        if mechanism == "NodesCordoned":
-            node = found.first("NodeState", unschedulable="true")
-            return (
-                mechanism,
-                "all fitting nodes are cordoned (unschedulable)",
-                [node.quote("unschedulable")] if node else [],
-            )
-        if mechanism == "HostPortConflict":
-            ports = found.of("SpecSetting", setting="hostPort")
-            numbers = ", ".join(item.get("value") for item in ports)
-            return (
-                mechanism,
-                f"the hostPort {numbers} is taken on every fitting node",
-                [item.quote() for item in ports],
-            )
-        if mechanism == "VolumeNodeAffinity":
-            volume = next(
-                (item for item in found.of("VolumeState") if "nodeAffinity" in item.text), None
-            )
-            return (
-                mechanism,
-                "the node affinity of its PersistentVolume fits no schedulable node",
-                [volume.quote("nodeAffinity")] if volume else [],
-            )
-        if mechanism in _MISMATCH:
-            return _constraint(found, wishes, mechanism)
-        return mechanism, "the nodes hold as many pods as they may", []
+        if read:
+            what = read.groupdict().get("what") or mechanism
+            return _EXPLAINED[mechanism](found, what)
     return "Unschedulable", "no node fits", []
 
 
-def _insufficient(
-    found: case.Case, wishes: case.Seen | None, what: str
-) -> tuple[str, str, list[conclusion.Evidence]]:
+def _full(_found: case.Case, what: str) -> _Explained:
+    return what, "the nodes hold as many pods as they may", []
+
+
+def _cordoned(found: case.Case, what: str) -> _Explained:
+    node = found.first("NodeState", unschedulable="true")
+    proof = [node.quote("unschedulable")] if node else []
+    return what, "all fitting nodes are cordoned (unschedulable)", proof
+
+
+def _host_port(found: case.Case, what: str) -> _Explained:
+    ports = found.of("SpecSetting", setting="hostPort")
+    numbers = ", ".join(item.get("value") for item in ports)
+    text = f"the hostPort {numbers} is taken on every fitting node"
+    return what, text, [item.quote() for item in ports]
+
+
+def _volume_affinity(found: case.Case, what: str) -> _Explained:
+    volume = next((item for item in found.of("VolumeState") if "nodeAffinity" in item.text), None)
+    text = "the node affinity of its PersistentVolume fits no schedulable node"
+    return what, text, [volume.quote("nodeAffinity")] if volume else []
+
+
+def _insufficient(found: case.Case, what: str) -> _Explained:
+    wishes = found.first("SchedulingWishes")
     words = {
         "cpu": "InsufficientCPU",
         "memory": "InsufficientMemory",
@@ -153,7 +148,7 @@ def _insufficient(
     return words.get(what, "InsufficientResource"), text, evidence
 
 
-def _taints(found: case.Case) -> tuple[str, str, list[conclusion.Evidence]]:
+def _taints(found: case.Case, _what: str) -> _Explained:
     taints = [
         item for item in found.of("NodeTaint") if item.get("effect") in {"NoSchedule", "NoExecute"}
     ]
@@ -165,13 +160,14 @@ def _taints(found: case.Case) -> tuple[str, str, list[conclusion.Evidence]]:
     )
 
 
-def _constraint(
-    found: case.Case, wishes: case.Seen | None, mechanism: str
-) -> tuple[str, str, list[conclusion.Evidence]]:
+def _constraint(found: case.Case, mechanism: str) -> _Explained:
+    wishes = found.first("SchedulingWishes")
     marks = {
-        "NodeSelectorMismatch": ("nodeSelector: ", "nodeAffinity"), "AntiAffinity": ("podAntiAffinity",),
-        "PodAffinity": ("podAffinity",), "TopologySpread": ("topologySpreadConstraints",),
-    }[mechanism]  # fmt: skip
+        "NodeSelectorMismatch": ("nodeSelector: ", "nodeAffinity"),
+        "AntiAffinity": ("podAntiAffinity",),
+        "PodAffinity": ("podAffinity",),
+        "TopologySpread": ("topologySpreadConstraints",),
+    }[mechanism]
     lines = [word for word in (wishes.fact.words if wishes else ()) if word.startswith(marks)]
     replicas = found.first("WorkloadReplicas")
     texts = {
@@ -196,6 +192,20 @@ def _constraint(
     )
 
 
+_EXPLAINED: Final[dict[str, Callable[[case.Case, str], _Explained]]] = {
+    "Insufficient": _insufficient,
+    "PodsFull": _full,
+    "HostPortConflict": _host_port,
+    "VolumeNodeAffinity": _volume_affinity,
+    "NodeSelectorMismatch": _constraint,
+    "AntiAffinity": _constraint,
+    "PodAffinity": _constraint,
+    "TopologySpread": _constraint,
+    "UntoleratedTaint": _taints,
+    "NodesCordoned": _cordoned,
+}
+
+
 def gated(found: case.Case) -> Diagnosis | None:
     """A scheduling gate holds the pod."""
     gate = found.first("SpecSetting", setting="schedulingGates")
@@ -204,11 +214,18 @@ def gated(found: case.Case) -> Diagnosis | None:
     condition = found.first("PodCondition", type="PodScheduled")
     owner = found.owner(gate)
     return Diagnosis(
-        score=94, mechanism="SchedulingGated", subject=owner,
-        statement=f"Pods of {owner} wait behind the scheduling gate {gate.get('value')} (SchedulingGated), which nobody has removed.",
+        score=94,
+        mechanism="SchedulingGated",
+        subject=owner,
+        statement=(
+            f"Pods of {owner} wait behind the scheduling gate {gate.get('value')}"
+            " (SchedulingGated), which nobody has removed."
+        ),
         evidence=quotes(gate.quote(), condition.quote() if condition else None),
-        actions=(action("Find out who should remove the gate", kubectl(owner, "describe", "pods")),),
-    )  # fmt: skip
+        actions=(
+            action("Find out who should remove the gate", kubectl(owner, "describe", "pods")),
+        ),
+    )
 
 
 def nobody_schedules(found: case.Case) -> Diagnosis | None:
@@ -223,12 +240,21 @@ def nobody_schedules(found: case.Case) -> Diagnosis | None:
     named = found.first("SpecSetting", setting="schedulerName")
     if missing is None and named is None:
         return Diagnosis(
-            score=55, mechanism="SchedulerSilent", subject=owner,
-            statement=f"Pods of {owner} are Pending and no scheduler has spoken of them: the scheduler may be down.",
-            evidence=quotes(state.quote()), confidence=conclusion.Confidence.LOW, verdict=conclusion.Verdict.INCONCLUSIVE,
-            actions=(action("See whether the scheduler runs", "kubectl -n kube-system get pods,leases"),),
+            score=55,
+            mechanism="SchedulerSilent",
+            subject=owner,
+            statement=(
+                f"Pods of {owner} are Pending and no scheduler has spoken of them: the scheduler"
+                " may be down."
+            ),
+            evidence=quotes(state.quote()),
+            confidence=conclusion.Confidence.LOW,
+            verdict=conclusion.Verdict.INCONCLUSIVE,
+            actions=(
+                action("See whether the scheduler runs", "kubectl -n kube-system get pods,leases"),
+            ),
             next_checks=("whether kube-scheduler runs: its Lease in kube-system",),
-        )  # fmt: skip
+        )
     return _silent(owner, state, missing, named)
 
 
@@ -250,11 +276,13 @@ def _silent(
         )
         mechanism = "NodeNotFound"
     return Diagnosis(
-        score=90, mechanism=mechanism, subject=owner,
+        score=90,
+        mechanism=mechanism,
+        subject=owner,
         statement=f"Pods of {owner} stay Pending: {text}.",
         evidence=quotes(*(item.quote() for item in (named, missing, state) if item)),
         actions=(action("Correct the pod template", kubectl(owner, "edit", target(owner))),),
-    )  # fmt: skip
+    )
 
 
 def node_missing(found: case.Case) -> Diagnosis | None:
@@ -264,11 +292,19 @@ def node_missing(found: case.Case) -> Diagnosis | None:
         return None
     owner = found.owner(missing)
     return Diagnosis(
-        score=91, mechanism="NodeNotFound", subject=owner,
-        statement=f"Pods of {owner} are bound by nodeName to node {missing.get('node')}, which does not exist (not exist); they can't start and are replaced.",
+        score=91,
+        mechanism="NodeNotFound",
+        subject=owner,
+        statement=(
+            f"Pods of {owner} are bound by nodeName to node {missing.get('node')}, which does not"
+            " exist (not exist); they can't start and are replaced."
+        ),
         evidence=quotes(missing.quote()),
-        actions=(action("Remove nodeName from the pod template", kubectl(owner, "edit", target(owner))), action("List the nodes", "kubectl get nodes")),
-    )  # fmt: skip
+        actions=(
+            action("Remove nodeName from the pod template", kubectl(owner, "edit", target(owner))),
+            action("List the nodes", "kubectl get nodes"),
+        ),
+    )
 
 
 def preempted(found: case.Case) -> Diagnosis | None:
@@ -287,10 +323,18 @@ def preempted(found: case.Case) -> Diagnosis | None:
         return None
     owner = found.owner(proof)
     return Diagnosis(
-        score=93, mechanism="Preempted", subject=owner,
-        statement=f"A pod of {owner} was preempted by one of a higher priority class: {short(proof.text)}",
-        evidence=quotes(proof.quote()), actions=(inspect(owner), action("Compare the priority classes", "kubectl get priorityclasses")),
-    )  # fmt: skip
+        score=93,
+        mechanism="Preempted",
+        subject=owner,
+        statement=(
+            f"A pod of {owner} was preempted by one of a higher priority class: {short(proof.text)}"
+        ),
+        evidence=quotes(proof.quote()),
+        actions=(
+            inspect(owner),
+            action("Compare the priority classes", "kubectl get priorityclasses"),
+        ),
+    )
 
 
 RULES: tuple[Rule, ...] = (unschedulable, gated, nobody_schedules, node_missing, preempted)

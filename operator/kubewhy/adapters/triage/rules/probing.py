@@ -17,6 +17,8 @@ from kubewhy.adapters.triage.diagnosis import (
 )
 from kubewhy.core import conclusion
 
+_GRACE_SECONDS = 35
+_REFUSED = re.compile(r"connection refused|no route to host")
 _STARTING = re.compile(
     r"start(?:ing|ed in|up)|initiali[sz]|loading|warm|boot|migrat|sleep|wait", re.IGNORECASE
 )
@@ -57,7 +59,7 @@ def _killed(
         ),
         None,
     )
-    why, mechanism, more = _why(found, event, kind, probe, view)
+    why, mechanism, more = _why(event, kind, probe, view)
     return Diagnosis(
         score=93,
         mechanism=mechanism,
@@ -93,7 +95,7 @@ def not_ready(found: case.Case) -> Diagnosis | None:
         ):
             continue
         owner = found.owner(event)
-        why, mechanism, more = _why(found, event, "readiness", probe, view)
+        why, mechanism, more = _why(event, "readiness", probe, view)
         return Diagnosis(
             score=89,
             mechanism=mechanism,
@@ -128,73 +130,89 @@ def _probe(found: case.Case, event: case.Seen, kind: str) -> case.Seen | None:
     return probes[0] if probes else None
 
 
+_Reading = tuple[str, str, tuple[conclusion.Evidence | None, ...]]
+"""What is wrong with the probe: a sentence, the end of the mechanism's name, further evidence."""
+
+
 def _why(
-    found: case.Case, event: case.Seen, kind: str, probe: case.Seen | None, view: containers.View
+    event: case.Seen, kind: str, probe: case.Seen | None, view: containers.View
 ) -> tuple[str, str, tuple[conclusion.Evidence | None, ...]]:
     """What is wrong with the probe: (sentence, mechanism, further evidence)."""
-    text, word = event.text, f"{kind.capitalize()}Probe"
+    word = f"{kind.capitalize()}Probe"
     if probe is None:
         return "the probe gets no good answer", f"{word}Failed", ()
-    place = (
-        f"path {probe.get('path')} on port {probe.get('port')}"
-        if probe.get("path")
-        else f"port {probe.get('port')}"
+    reads = (read(event.text, kind, probe, view) for read in _READINGS)
+    found = next((reading for reading in reads if reading), None)
+    if found is None:
+        what = "its command fails" if probe.get("handler") == "exec" else "it gets no good answer"
+        found = (f"{what}{_hasty(probe)}", "Failed", ())
+    why, mechanism, more = found
+    return why, mechanism if mechanism == "SlowStart" else f"{word}{mechanism}", more
+
+
+def _wrong_port(text: str, _kind: str, probe: case.Seen, _view: containers.View) -> _Reading | None:
+    if not _REFUSED.search(text) or probe.get("portDeclared") != "false":
+        return None
+    ports = next((line for line in probe.fact.words if line.startswith("ports of")), "")
+    why = f"it asks port {probe.get('port')}, where nothing listens; the {ports}"
+    return why, "WrongPort", (probe.quote("ports of"),)
+
+
+def _wrong_scheme(
+    text: str, _kind: str, probe: case.Seen, _view: containers.View
+) -> _Reading | None:
+    if "HTTP response to HTTPS client" not in text and "malformed HTTP response" not in text:
+        return None
+    return f"it uses the wrong scheme {probe.get('scheme')} for {_place(probe)}", "WrongScheme", ()
+
+
+def _status(text: str, _kind: str, probe: case.Seen, _view: containers.View) -> _Reading | None:
+    read = re.search(r"statuscode: (\d+)", text)
+    if not read:
+        return None
+    wrong = read[1] in {"404", "405"}
+    why = f"{_place(probe)} answers with status code {read[1]}"
+    return why + (": the path is wrong" if wrong else ""), "WrongPath" if wrong else "Failed", ()
+
+
+def _slow(text: str, kind: str, probe: case.Seen, view: containers.View) -> _Reading | None:
+    if not _REFUSED.search(text) or kind != "liveness" or probe.get("startupProbe") != "false":
+        return None
+    if not _starting(view, probe):
+        return None
+    delay = probe.number("initialDelaySeconds")
+    why = (
+        "the program starts slowly and has no startupProbe: the probe gives it about"
+        f" {_patience(probe)} s (initialDelaySeconds {delay})"
     )
-    refused = re.search(r"connection refused|no route to host", text)
-    if refused and probe.get("portDeclared") == "false":
-        ports = next((line for line in probe.fact.words if line.startswith("ports of")), "")
-        return (
-            f"it asks port {probe.get('port')}, where nothing listens; the {ports}",
-            f"{word}WrongPort",
-            (probe.quote("ports of"),),
-        )
-    if "HTTP response to HTTPS client" in text or "malformed HTTP response" in text:
-        return (
-            f"it uses the wrong scheme {probe.get('scheme')} for {place}",
-            f"{word}WrongScheme",
-            (),
-        )
-    status = re.search(r"statuscode: (\d+)", text)
-    if status and status[1] in {"404", "405"}:
-        return (
-            f"{place} answers with status code {status[1]}: the path is wrong",
-            f"{word}WrongPath",
-            (),
-        )
-    if status:
-        return f"{place} answers with status code {status[1]}", f"{word}Failed", ()
-    slow = (
-        refused
-        and kind == "liveness"
-        and probe.get("startupProbe") == "false"
-        and _starting(view, probe)
-    )
-    if slow:
-        patience = probe.number("initialDelaySeconds") + probe.number(
-            "periodSeconds", 10
-        ) * probe.number("failureThreshold", 3)
-        return (
-            (
-                "the program starts slowly and has no startupProbe: the probe gives it about"
-                f" {patience} s (initialDelaySeconds {probe.number('initialDelaySeconds')})"
-            ),
-            "SlowStart",
-            (_start_line(view),),
-        )
-    if re.search(r"deadline exceeded|timed? ?out|Timeout", text):
-        return (
-            (
-                f"it gets no answer within its timeout of {probe.number('timeoutSeconds', 1)}"
-                f" s{_hasty(probe)}"
-            ),
-            f"{word}Timeout",
-            (),
-        )
-    if refused:
-        return f"nothing listens on port {probe.get('port')}{_hasty(probe)}", f"{word}Refused", ()
-    if probe.get("handler") == "exec":
-        return f"its command fails{_hasty(probe)}", f"{word}Failed", ()
-    return f"it gets no good answer{_hasty(probe)}", f"{word}Failed", ()
+    return why, "SlowStart", (_start_line(view),)
+
+
+def _timeout(text: str, _kind: str, probe: case.Seen, _view: containers.View) -> _Reading | None:
+    if not re.search(r"deadline exceeded|timed? ?out|Timeout", text):
+        return None
+    seconds = probe.number("timeoutSeconds", 1)
+    return f"it gets no answer within its timeout of {seconds} s{_hasty(probe)}", "Timeout", ()
+
+
+def _refused(text: str, _kind: str, probe: case.Seen, _view: containers.View) -> _Reading | None:
+    if not _REFUSED.search(text):
+        return None
+    return f"nothing listens on port {probe.get('port')}{_hasty(probe)}", "Refused", ()
+
+
+_READINGS = (_wrong_port, _wrong_scheme, _status, _slow, _timeout, _refused)
+
+
+def _place(probe: case.Seen) -> str:
+    port = f"port {probe.get('port')}"
+    return f"path {probe.get('path')} on {port}" if probe.get("path") else port
+
+
+def _patience(probe: case.Seen) -> int:
+    """Seconds from the start until the probe gives up for the first time."""
+    period = probe.number("periodSeconds", 10)
+    return probe.number("initialDelaySeconds") + period * probe.number("failureThreshold", 3)
 
 
 def _hasty(probe: case.Seen) -> str:
@@ -208,13 +226,10 @@ def _hasty(probe: case.Seen) -> str:
 
 
 def _starting(view: containers.View, probe: case.Seen) -> bool:
-    """Whether each life ended about when the probe lost its patience, with a log that speaks of starting."""
-    patience = probe.number("initialDelaySeconds") + probe.number("periodSeconds", 10) * (
-        probe.number("failureThreshold", 3) + 1
-    )
+    """Whether each life ended about when the probe lost its patience, or the log speaks of starting."""
     life = view.exit.number("lifeSeconds") if view.exit else 0
-    grace = 35
-    return _start_line(view) is not None or 0 < life <= patience + grace
+    spare = probe.number("periodSeconds", 10) + _GRACE_SECONDS
+    return _start_line(view) is not None or 0 < life <= _patience(probe) + spare
 
 
 def _start_line(view: containers.View) -> conclusion.Evidence | None:

@@ -145,11 +145,27 @@ def special(found: case.Case) -> Diagnosis | None:
 
 
 _SPECIAL = (
-    ("externalName", "ExternalNameService", "only leads to another name (externalName: {value}), which must resolve and answer"),
-    ("internalTrafficPolicy", "InternalTrafficPolicyLocal", "has internalTrafficPolicy {value}: only pods on the caller's own node are reached"),
-    ("externalTrafficPolicy", "ExternalTrafficPolicyLocal", "has externalTrafficPolicy {value}: nodes without a ready pod fail the health check"),
-    ("clusterIP", "HeadlessService", "is headless (clusterIP: None): callers get the pods' addresses, not a virtual one"),
-)  # fmt: skip
+    (
+        "externalName",
+        "ExternalNameService",
+        "only leads to another name (externalName: {value}), which must resolve and answer",
+    ),
+    (
+        "internalTrafficPolicy",
+        "InternalTrafficPolicyLocal",
+        "has internalTrafficPolicy {value}: only pods on the caller's own node are reached",
+    ),
+    (
+        "externalTrafficPolicy",
+        "ExternalTrafficPolicyLocal",
+        "has externalTrafficPolicy {value}: nodes without a ready pod fail the health check",
+    ),
+    (
+        "clusterIP",
+        "HeadlessService",
+        "is headless (clusterIP: None): callers get the pods' addresses, not a virtual one",
+    ),
+)
 
 
 def load_balancer(found: case.Case) -> Diagnosis | None:

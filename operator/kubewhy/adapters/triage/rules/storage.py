@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from kubewhy.adapters.triage import case, containers
@@ -20,11 +21,27 @@ from kubewhy.core import conclusion, subjects
 _CLASS = re.compile(r'storageclass(?:\.storage\.k8s\.io)? "(?P<name>[^"]+)" not found')
 _CLAIM = re.compile(r'persistentvolumeclaims? "(?P<name>[^"]+)" not found')
 _MOUNT_FAULTS = (
-    ("MultiAttach", r"Multi-Attach error", "the volume is already attached elsewhere (Multi-Attach)"),
-    ("CSIDriverMissing", r"list of registered CSI drivers", "its CSI driver is not registered on the node"),
-    ("WrongFilesystem", r"wrong fs type|unknown filesystem", "the filesystem type does not fit (mount)"),
-    ("NFSUnreachable", r"mount\.nfs|nfs.*(?:timed out|timeout|unreachable|refused)|connection timed out", "the NFS server (host) does not answer"),
-)  # fmt: skip
+    (
+        "MultiAttach",
+        r"Multi-Attach error",
+        "the volume is already attached elsewhere (Multi-Attach)",
+    ),
+    (
+        "CSIDriverMissing",
+        r"list of registered CSI drivers",
+        "its CSI driver is not registered on the node",
+    ),
+    (
+        "WrongFilesystem",
+        r"wrong fs type|unknown filesystem",
+        "the filesystem type does not fit (mount)",
+    ),
+    (
+        "NFSUnreachable",
+        r"mount\.nfs|nfs.*(?:timed out|timeout|unreachable|refused)|connection timed out",
+        "the NFS server (host) does not answer",
+    ),
+)
 
 
 def missing_claim(found: case.Case) -> Diagnosis | None:
@@ -115,76 +132,105 @@ def _owner(found: case.Case, claim: case.Seen) -> subjects.Subject:
     return found.named(claim.fact.object)
 
 
-def _why_unbound(
-    found: case.Case, claim: case.Seen, event: case.Seen | None
-) -> tuple[str, str, tuple[conclusion.Evidence | None, ...]]:
-    spoken = event.text if event else ""
-    classes = found.first("StorageClasses", claim.fact.object)
-    wanted = claim.get("storageClass")
-    named = _CLASS.search(spoken)
-    if named:
-        return (
-            "StorageClassNotFound",
-            f"StorageClass {named['name']} does not exist (not found)",
-            (classes.quote() if classes else None,),
-        )
+_Reading = tuple[str, str, tuple[conclusion.Evidence | None, ...]]
+"""Why a claim is not bound: mechanism, sentence, further evidence."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Unbound:
+    """What is known about a claim that is not bound."""
+
+    claim: case.Seen
+    spoken: str
+    classes: case.Seen | None
+    volume: case.Seen | None
+    misfit: str
+    same_class: bool
+
+
+def _why_unbound(found: case.Case, claim: case.Seen, event: case.Seen | None) -> _Reading:
     volume = _fitting_volume(found, claim)
-    if "incompatible accessMode" in spoken or (volume and volume[1] == "modes"):
-        return (
-            "AccessModeMismatch",
-            f"the access mode {claim.get('accessModes')} of the claim does not fit the volume's",
-            (volume[0].quote() if volume else None,),
-        )
-    if "too small" in spoken or (volume and volume[1] == "size"):
-        return (
-            "CapacityMismatch",
-            (
-                f"the capacity does not fit: the claim wants {claim.get('storage')}, the volume"
-                " offers less"
-            ),
-            (volume[0].quote() if volume else None,),
-        )
-    if volume and volume[1] == "released":
-        return (
-            "VolumeReleased",
-            f"{volume[0].fact.object} is Released and still held by the claimRef of an old claim",
-            (volume[0].quote("phase"), volume[0].quote("claimRef")),
-        )
-    if claim.get("selector"):
-        return (
-            "VolumeSelectorMismatch",
-            f"no volume fits its selector {claim.get('selector')}",
-            (claim.quote("selector"), volume[0].quote("labels") if volume else None),
-        )
-    if "no storage class is set" in spoken or (
-        not wanted and classes and classes.get("default") == "none"
-    ):
-        return (
-            "NoDefaultStorageClass",
-            "it names no StorageClass and there is no default StorageClass",
-            (classes.quote() if classes else None,),
-        )
-    if (
-        wanted
-        and classes
-        and classes.get("found") == "false"
-        and not found.of("VolumeState", storageClass=wanted)
-    ):
-        return (
-            "StorageClassNotFound",
-            f"StorageClass {wanted} does not exist (not found)",
-            (classes.quote(),),
-        )
-    if (
-        classes
-        and classes.get("binding") == "WaitForFirstConsumer"
-        and event
-        and event.get("reason") != "ProvisioningFailed"
-    ):
+    wanted = claim.get("storageClass")
+    known = _Unbound(
+        claim=claim,
+        spoken=event.text if event else "",
+        classes=found.first("StorageClasses", claim.fact.object),
+        volume=volume[0] if volume else None,
+        misfit=volume[1] if volume else "",
+        same_class=bool(wanted and found.of("VolumeState", storageClass=wanted)),
+    )
+    reading = next((reading for read in _READINGS if (reading := read(known))), None)
+    if reading:
+        return reading
+    waits = known.classes is not None and known.classes.get("binding") == "WaitForFirstConsumer"
+    failed = event is not None and event.get("reason") == "ProvisioningFailed"
+    if event is None or event.get("type") != "Warning" or (waits and not failed):
         return "", "", ()
-    if event and event.get("type") == "Warning":
-        return event.get("reason"), short(spoken), ()
-    return "", "", ()
+    return event.get("reason"), short(known.spoken), ()
+
+
+def _class_spoken_of(known: _Unbound) -> _Reading | None:
+    named = _CLASS.search(known.spoken)
+    if not named:
+        return None
+    return _no_class(named["name"], known)
+
+
+def _modes(known: _Unbound) -> _Reading | None:
+    if "incompatible accessMode" not in known.spoken and known.misfit != "modes":
+        return None
+    text = (
+        f"the access mode {known.claim.get('accessModes')} of the claim does not fit the volume's"
+    )
+    return "AccessModeMismatch", text, (known.volume.quote() if known.volume else None,)
+
+
+def _size(known: _Unbound) -> _Reading | None:
+    if "too small" not in known.spoken and known.misfit != "size":
+        return None
+    wanted = known.claim.get("storage")
+    text = f"the capacity does not fit: the claim wants {wanted}, the volume offers less"
+    return "CapacityMismatch", text, (known.volume.quote() if known.volume else None,)
+
+
+def _released(known: _Unbound) -> _Reading | None:
+    volume = known.volume
+    if volume is None or known.misfit != "released":
+        return None
+    text = f"{volume.fact.object} is Released and still held by the claimRef of an old claim"
+    return "VolumeReleased", text, (volume.quote("phase"), volume.quote("claimRef"))
+
+
+def _selector(known: _Unbound) -> _Reading | None:
+    selector = known.claim.get("selector")
+    if not selector:
+        return None
+    labels = known.volume.quote("labels") if known.volume else None
+    text = f"no volume fits its selector {selector}"
+    return "VolumeSelectorMismatch", text, (known.claim.quote("selector"), labels)
+
+
+def _no_default(known: _Unbound) -> _Reading | None:
+    wanted, classes = known.claim.get("storageClass"), known.classes
+    none = not wanted and classes is not None and classes.get("default") == "none"
+    if "no storage class is set" not in known.spoken and not none:
+        return None
+    text = "it names no StorageClass and there is no default StorageClass"
+    return "NoDefaultStorageClass", text, (classes.quote() if classes else None,)
+
+
+def _class_absent(known: _Unbound) -> _Reading | None:
+    wanted = known.claim.get("storageClass")
+    absent = known.classes is not None and known.classes.get("found") == "false"
+    return _no_class(wanted, known) if wanted and absent and not known.same_class else None
+
+
+def _no_class(name: str, known: _Unbound) -> _Reading:
+    proof = known.classes.quote() if known.classes else None
+    return "StorageClassNotFound", f"StorageClass {name} does not exist (not found)", (proof,)
+
+
+_READINGS = (_class_spoken_of, _modes, _size, _released, _selector, _no_default, _class_absent)
 
 
 def _fitting_volume(found: case.Case, claim: case.Seen) -> tuple[case.Seen, str] | None:
