@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -22,6 +23,12 @@ PAGE_LIMIT = 500
 
 LOG_IDLE_SECONDS = 15.0
 """A log that sends no byte for so long is given up: nothing is followed, so nothing has to be waited for."""
+
+LOG_REMOVED = "LogRemoved"
+"""`reason` of ApiInvalid: the kubelet knows the container but its log is gone."""
+
+_REMOVED = re.compile(rb"unable to retrieve container logs for [a-z-]+://[0-9a-f]+\s*")
+"""All that the kubelet answers then, as the log's text and with status 200."""
 
 _ATTEMPTS = 3
 _PATIENCE_SECONDS = 10.0
@@ -131,9 +138,14 @@ class KubeReader:
         stream = self._api.stream(
             path, query=query, idle_seconds=LOG_IDLE_SECONDS, impersonate=self._account
         )
+        first = True
         async with client.closing(stream):
             async for chunk in stream:
                 self.received_bytes += len(chunk)
+                if first and _REMOVED.fullmatch(chunk):
+                    text = chunk.decode("ascii", "replace")
+                    raise errors.ApiInvalid(f"GET {path}: {text}", reason=LOG_REMOVED)
+                first = False
                 yield chunk
 
     def _path(

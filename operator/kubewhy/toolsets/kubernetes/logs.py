@@ -114,13 +114,25 @@ class _Reading:
         self._until = time.monotonic() + TIMEOUT_SECONDS - _SPARE_SECONDS
 
     async def log(self, target: log_targets.Target) -> _Log:
-        """One container's log, or why there is none."""
-        reason = _no_log(target.status, previous=bool(self._arguments.get("previous")))
-        if reason:
-            ending = log_read.Ending(total_bytes=0, problem=reason, status=tools.ToolStatus.NO_DATA)
-            return _Log(target=target, lines=(), counts=log_keep.Counts(), ending=ending)
+        """One container's log, or why there is none.
+
+        Where the run before is asked for and gone, and the latest one has ended as well, that one is read: it is the
+        last that there is to know.
+        """
+        previous = bool(self._arguments.get("previous"))
+        reason = _no_log(target.status, previous=previous)
+        log = _none(target, reason) if reason else await self._log(target, previous=previous)
+        if previous and not log.lines and log.ending.status in _NO_SUCH_LOG and _ended(target):
+            latest = await self._log(target, previous=False)
+            problem = log.ending.problem or "no lines of the run before"
+            return dataclasses.replace(
+                latest, note=f"{problem}; this is the latest run, which has ended"
+            )
+        return log
+
+    async def _log(self, target: log_targets.Target, *, previous: bool) -> _Log:
         async with self._turn:
-            request = self._request(target)
+            request = self._request(target, previous=previous)
             log = await self._read(target, request)
             # The lines of a tail can be larger than what is read at most; then fewer of them show the end.
             while log.stopped_early and (fewer := log_read.shorter(request)):
@@ -128,13 +140,13 @@ class _Reading:
                 log = await self._read(target, request)
             return log
 
-    def _request(self, target: log_targets.Target) -> log_read.Request:
+    def _request(self, target: log_targets.Target, *, previous: bool) -> log_read.Request:
         given = self._arguments
         return log_read.Request(
             pod=target.pod,
             container=target.container,
             namespace=given.get("namespace", ""),
-            previous=bool(given.get("previous")),
+            previous=previous,
             tail=given.get("tail") or (None if given.get("grep") else self._lines),
             since_seconds=given.get("since_seconds"),
         )
@@ -155,6 +167,19 @@ class _Reading:
             ending=ending,
             note=pattern.note if pattern else "",
         )
+
+
+_NO_SUCH_LOG: Final = frozenset({tools.ToolStatus.NO_DATA, tools.ToolStatus.NOT_FOUND})
+
+
+def _none(target: log_targets.Target, reason: str) -> _Log:
+    ending = log_read.Ending(total_bytes=0, problem=reason, status=tools.ToolStatus.NO_DATA)
+    return _Log(target=target, lines=(), counts=log_keep.Counts(), ending=ending)
+
+
+def _ended(target: log_targets.Target) -> bool:
+    """Whether the latest run of the container is over."""
+    return bool(objects.mapping(target.status, "state", "terminated"))
 
 
 def _no_log(status: objects.Object, *, previous: bool) -> str:

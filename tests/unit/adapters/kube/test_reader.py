@@ -140,6 +140,18 @@ async def test_options_of_a_log_reach_the_server(server: Any, kube: reader.KubeR
     }
 
 
+async def test_a_log_that_the_kubelet_removed_is_no_text_of_the_program(
+    server: Any, kube: reader.KubeReader
+) -> None:
+    sentence = "unable to retrieve container logs for containerd://2de3ad5f6a5ef3e1"
+    server.answer(web.Response(text=sentence))
+    with pytest.raises(errors.ApiInvalid, match=sentence) as caught:
+        await anext(aiter(kube.logs("web")))
+    assert caught.value.reason == reader.LOG_REMOVED
+    server.answer(web.Response(text=f"app: {sentence}\n"))
+    assert b"".join([chunk async for chunk in kube.logs("web")]) == f"app: {sentence}\n".encode()
+
+
 @pytest.mark.parametrize("code", [429, 502, 503, 504])
 async def test_a_passing_failure_is_repeated(
     server: Any, kube: reader.KubeReader, refusal: Refusal, code: int

@@ -95,6 +95,22 @@ async def test_no_previous_log_where_nothing_was_restarted(kube: Any, call: Any)
     assert "has not been restarted, so there is no previous log" in output.text
 
 
+@pytest.mark.parametrize("restarts", [0, 1])
+async def test_the_latest_run_is_read_where_it_has_ended_and_the_one_before_is_gone(
+    kube: Any, call: Any, restarts: int
+) -> None:
+    ended = {"terminated": {"exitCode": 3, "reason": "Error"}}
+    status = {"name": "app", "restartCount": restarts, "containerID": "c", "state": ended}
+    kube.objects.append(kube_objects.pod(statuses=[status]))
+    gone = errors.ApiInvalid("GET /x: unable to retrieve container logs for containerd://1")
+    kube.log(POD, "app", previous=True, error=gone)
+    kube.log(POD, "app", b"KeyError: DB_HOST\n")
+    output = await call("logs", name=POD, previous=True)
+    assert output.status is ToolStatus.SUCCESS
+    assert "> KeyError: DB_HOST" in output.text
+    assert "this is the latest run, which has ended" in output.text
+
+
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
