@@ -245,6 +245,22 @@ async def test_resolved_notes_and_a_new_start_is_a_new_episode(
     assert sorted(resolved) == [False, True]
 
 
+async def test_a_resolution_finds_its_episode_although_the_start_has_moved(
+    one: Running, cluster: Cluster, namespace: str, shop: dict[str, str]
+) -> None:
+    await one.post(body(alert(labels=shop), alert(labels=shop | {"pod": "other"})))
+    ended = {"status": "resolved", "endsAt": "2026-08-01T09:40:00Z"}
+    moved = alert(labels=shop, startsAt="2026-08-01T09:29:00Z", **ended)
+    assert (await one.post(body(moved))).json() == {"Resolved": 1}
+    assert (await one.post(body(moved))).json() == {"NothingToResolve": 1}
+    (resolved,) = (
+        each["spec"]["subject"]["name"]
+        for each in cluster.investigations(namespace)
+        if "alert.kubewhy.internal/resolved-at" in each["metadata"]["annotations"]
+    )
+    assert resolved == shop["pod"]
+
+
 async def test_a_missing_namespace_leads_to_the_fallback(
     one: Running, cluster: Cluster, fallback: str
 ) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubewhy import errors
-from kubewhy.core import alert_store
+from kubewhy.core import alert_store, timestamps
 
 Judge = Callable[[str, str], Exception | None]
 
@@ -54,6 +54,17 @@ class FakeAlertStore:
             return False
         self.resolved[namespace, name] = at
         return True
+
+    async def unresolved(self, namespace: str, series: str) -> Sequence[alert_store.Episode]:
+        self._judge((namespace, ""))
+        found = []
+        for (where, name), manifest in self.objects.items():
+            labels = manifest["metadata"]["labels"]
+            if where == namespace and labels.get("alert.kubewhy.internal/series") == series:
+                starts_at = timestamps.read(manifest["spec"]["alerts"][0]["startsAt"])
+                if starts_at and (where, name) not in self.resolved:
+                    found.append(alert_store.Episode(name=name, starts_at=starts_at))
+        return found
 
     async def check(self, namespace: str) -> None:
         self.checked.append(namespace)

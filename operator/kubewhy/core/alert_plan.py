@@ -16,6 +16,7 @@ from kubewhy.api import investigation, names, values
 from kubewhy.core import (
     alert_names,
     alert_rules,
+    alert_store,
     alert_subjects,
     alertmanager,
     alerts,
@@ -88,11 +89,26 @@ class Creation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The end of one episode, to be noted wherever its Investigation is; the namespaces are in order of likelihood."""
+    """The end of one episode, to be noted wherever its Investigation is; the namespaces are in order of likelihood.
+
+    Where there is none of that name, the episode may have begun under another start: Alertmanager moves it back when
+    it hears of an earlier one. `of` then picks it among the unresolved ones of the series.
+    """
 
     name: str
+    series: str
     namespaces: tuple[str, ...]
-    resolved_at: str
+    ended: datetime.datetime
+
+    @property
+    def resolved_at(self) -> str:
+        """The end as RFC 3339."""
+        return timestamps.seconds(self.ended)
+
+    def of(self, episodes: Sequence[alert_store.Episode]) -> alert_store.Episode | None:
+        """The newest that had begun by the end; one that began later is another firing."""
+        begun = [episode for episode in episodes if episode.starts_at <= self.ended]
+        return max(begun, key=lambda episode: episode.starts_at, default=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,8 +254,9 @@ def _resolution(entry: _Considered, policy: Policy, at: datetime.datetime) -> Re
     namespaces[policy.fallback_namespace] = None
     return Resolution(
         name=entry.name,
+        series=alert_names.series(policy.cluster, entry.received.alert.fingerprint),
         namespaces=tuple(namespaces),
-        resolved_at=timestamps.seconds(entry.received.ends_at or at),
+        ended=entry.received.ends_at or at,
     )
 
 

@@ -7,9 +7,10 @@ Every other `ApiError` means that the API server can't take alerts now: the send
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kubewhy import errors
@@ -33,6 +34,14 @@ class Stored(enum.StrEnum):
     DUPLICATE = "Duplicate"
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """An Investigation whose alert has not resolved yet, as far as noted; `starts_at` is when it began to fire."""
+
+    name: str
+    starts_at: datetime.datetime
+
+
 class InvestigationStore(Protocol):
     """Creates Investigations and notes on them what became of their alerts. Bounded in time by itself."""
 
@@ -47,6 +56,9 @@ class InvestigationStore(Protocol):
 
     async def note_resolved(self, namespace: str, name: str, *, at: str) -> bool:
         """Note when the alert resolved (RFC 3339). False: there is no such Investigation."""
+
+    async def unresolved(self, namespace: str, series: str) -> Sequence[Episode]:
+        """The Investigations of a series (`alert_names.series`) on which no resolution is noted, a bounded number."""
 
     async def check(self, namespace: str) -> None:
         """Prove that Investigations can be created there now, without creating one.

@@ -61,6 +61,23 @@ async def test_a_resolved_alert_never_creates(running: Any) -> None:
     assert running.store.objects == {}
 
 
+async def test_a_resolution_finds_its_episode_although_the_start_has_moved(running: Any) -> None:
+    """Alertmanager keeps the earliest start that it ever hears of (alertmanager.md §5)."""
+    ended = {"status": "resolved", "endsAt": "2026-08-01T09:40:00Z"}
+    await running.post(body(alert(startsAt="2026-08-01T09:50:00Z")))
+    later = await running.post(body(alert(startsAt="2026-08-01T09:29:00Z", **ended)))
+    assert later.json() == {"NothingToResolve": 1}  # the stored one began after that end
+    await running.post(body(alert()))
+    moved = await running.post(body(alert(startsAt="2026-08-01T09:29:00Z", **ended)))
+    assert moved.json() == {"Resolved": 1}
+    again = await running.post(body(alert(startsAt="2026-08-01T09:29:00Z", **ended)))
+    assert again.json() == {"NothingToResolve": 1}
+    ((_, name),) = running.store.resolved
+    assert running.store.objects["shop", name]["spec"]["alerts"][0]["startsAt"].endswith(
+        "09:30:00Z"
+    )
+
+
 async def test_an_episode_in_the_fallback_namespace_is_resolved_there(running: Any) -> None:
     running.store.judge = refusing("shop", error=errors.ApiNotFound)
     await running.post(body(alert()))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from alert_messages import LABELS, alert, body, distinct, encode, labelled, recorded
 from kubewhy.api import investigation
-from kubewhy.core import alert_names, alert_plan, alert_rules, alertmanager
+from kubewhy.core import alert_names, alert_plan, alert_rules, alert_store, alertmanager
 
 NOW = datetime.datetime(2026, 8, 1, 9, 31, 7, 5, tzinfo=datetime.UTC)
 POLICY = alert_plan.Policy(fallback_namespace="alerts", cluster="c1")
@@ -88,10 +88,22 @@ def test_a_resolved_alert_creates_nothing_and_is_noted_on_its_episode() -> None:
     assert plan.resolutions == (
         alert_plan.Resolution(
             name=only(alert()).name,
+            series=only(alert()).labels["alert.kubewhy.internal/series"],
             namespaces=("shop", "alerts"),
-            resolved_at="2026-08-01T09:50:00Z",
+            ended=datetime.datetime(2026, 8, 1, 9, 50, tzinfo=datetime.UTC),
         ),
     )
+    assert plan.resolutions[0].resolved_at == "2026-08-01T09:50:00Z"
+
+
+def test_a_resolution_belongs_to_the_newest_episode_that_had_begun() -> None:
+    def begun(minute: int) -> alert_store.Episode:
+        return alert_store.Episode(name=str(minute), starts_at=NOW.replace(minute=minute))
+
+    (resolution,) = planned(alert(status="resolved", endsAt="2026-08-01T09:20:00Z")).resolutions
+    assert resolution.of([begun(10), begun(15), begun(25)]) == begun(15)
+    assert resolution.of([begun(25)]) is None
+    assert resolution.of([]) is None
 
 
 def test_a_resolved_alert_without_an_end_resolved_when_it_was_received() -> None:

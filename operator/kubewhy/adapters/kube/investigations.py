@@ -7,7 +7,7 @@ admission policy allow. Implements `core.alert_store.InvestigationStore`.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubewhy import errors
@@ -29,6 +29,7 @@ _RESOURCE = ports.Resource(
     namespaced=True,
 )
 _QUERY: Final = {"fieldManager": names.WEBHOOK_FIELD_MANAGER}
+_MOST_EPISODES: Final = 100
 _PROBE_NAME: Final = "kubewhy-webhook-readiness"
 
 
@@ -72,6 +73,20 @@ class KubeInvestigationStore:
             _raise_unless_served(error)
             return False
         return True
+
+    async def unresolved(self, namespace: str, series: str) -> Sequence[alert_store.Episode]:
+        """See the port."""
+        path = paths.of(_RESOURCE, namespace=namespace)
+        query: client.Query = {
+            "labelSelector": f"{names.LABEL_ALERT_SERIES}={series}",
+            "limit": _MOST_EPISODES,
+        }
+        try:
+            page = await self._api.request("GET", path, query=query, timeout_seconds=WRITE_SECONDS)
+        except errors.ApiNotFound as error:
+            _raise_unless_served(error)
+            return ()
+        return tuple(filter(None, map(_episode, page["items"])))
 
     async def check(self, namespace: str) -> None:
         """See the port: a dry run of a create goes through authentication, RBAC, admission and schema."""
@@ -119,6 +134,19 @@ def _raise_unless_served(error: errors.ApiNotFound) -> None:
             f"{error}: the API server does not serve {_RESOURCE.name}.{names.GROUP}; apply crds/ first",
             status=error.status,
         ) from error
+
+
+def _episode(item: Mapping[str, Any]) -> alert_store.Episode | None:
+    if names.ALERT_RESOLVED_AT in (item["metadata"].get("annotations") or {}):
+        return None
+    alerts = item["spec"].get("alerts") or [{}]
+    try:
+        starts_at = timestamps.read(alerts[0].get("startsAt", ""))
+    except ValueError:
+        return None
+    if starts_at is None:
+        return None
+    return alert_store.Episode(name=item["metadata"]["name"], starts_at=starts_at)
 
 
 def _due(last_seen: str, at: datetime.datetime) -> bool:

@@ -176,18 +176,28 @@ class Intake:
 
     async def _resolve(self, entry: alert_plan.Resolution, tally: Tally) -> None:
         try:
-            for namespace in entry.namespaces:
-                if await self._store.note_resolved(namespace, entry.name, at=entry.resolved_at):
-                    tally.add(Outcome.RESOLVED)
-                    _LOG.info("alert resolved", extra=_about(namespace, entry.name))
-                    return
+            where = await self._note_resolved(entry)
         except alert_store.OWN_FAILURES as error:
             tally.add(Outcome.REFUSED, type(error).__name__)
             _LOG.warning(
                 "resolution not noted: %s", error, extra=_about(entry.namespaces[0], entry.name)
             )
             return
-        tally.add(Outcome.NOTHING_TO_RESOLVE)
+        tally.add(Outcome.RESOLVED if where else Outcome.NOTHING_TO_RESOLVE)
+        if where:
+            _LOG.info("alert resolved", extra=where)
+
+    async def _note_resolved(self, entry: alert_plan.Resolution) -> dict[str, str] | None:
+        for namespace in entry.namespaces:
+            if await self._store.note_resolved(namespace, entry.name, at=entry.resolved_at):
+                return _about(namespace, entry.name)
+        for namespace in entry.namespaces:
+            moved = entry.of(await self._store.unresolved(namespace, entry.series))
+            if moved is not None and await self._store.note_resolved(
+                namespace, moved.name, at=entry.resolved_at
+            ):
+                return _about(namespace, moved.name)
+        return None
 
 
 class _Names:
