@@ -81,7 +81,6 @@ def _run(terminal: Terminal, *, stop_after_answer: bool) -> None:
                 )
                 (crash if root else recorded).play(stage)
         finally:
-            terminal.say("taking everything down")
             shutil.rmtree(folder, ignore_errors=True)
 
 

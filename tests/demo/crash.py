@@ -17,7 +17,7 @@ import show
 import stack
 import waiting
 import workload
-from stage import GOAL_SECONDS, Stage, clear, now, present, resolved, run_shown, show_resolved
+from stage import GOAL_SECONDS, Stage, clear, last_act, now, present, run_shown, show_resolved
 from terminal import DemoError
 
 CRASH_SECONDS = 90.0
@@ -42,7 +42,7 @@ def play(stage: Stage) -> None:
         DemoError: something did not happen in time, or the answer is wrong.
     """
     clear(stage)
-    with _scene(stage) as scene:
+    with _scene(stage) as scene, last_act(stage):
         _break(stage, scene)
         started = _fire(stage, scene)
         _answer(stage, scene, started)
@@ -165,9 +165,9 @@ def _repair(stage: Stage, scene: Scene) -> None:
     )
     news = _News(stage, repaired)
     found = scene.watch.until(
-        lambda: scene.watch.investigation(resolved),
+        lambda: scene.watch.investigation(show.resolved),
         seconds=RESOLVED_SECONDS,
-        what="AlertResolved on the Investigation",
+        what="note on the Investigation that the alert resolved",
         meanwhile=news.tell,
     )
     stage.terminal.say(

@@ -13,7 +13,7 @@ import product
 import show
 import waiting
 import workload
-from stage import GOAL_SECONDS, Stage, clear, now, present, resolved, run_shown, show_resolved
+from stage import GOAL_SECONDS, Stage, clear, last_act, now, present, run_shown, show_resolved
 from terminal import DemoError
 
 FIXTURE = local.ROOT / "tests" / "fixtures" / "demo" / "pod-not-ready.json"
@@ -37,7 +37,8 @@ def play(stage: Stage) -> None:
         " posted, with its times replaced by now. As root the alert is real."
     )
     clear(stage)
-    with product.running(folder=stage.folder, kubectl=stage.kubectl) as kubewhy:
+    kubewhy_runs = product.running(folder=stage.folder, kubectl=stage.kubectl)
+    with kubewhy_runs as kubewhy, last_act(stage):
         say(f"kubewhy is ready (operator and webhook, as `make run`): {kubewhy.webhook}")
         watch = waiting.Watch(client=stage.client, programs=[kubewhy.program])
         words = _break(stage, watch)
@@ -106,8 +107,8 @@ def _resolve(
     _post(kubewhy, message(started, ended=now()))
     stage.terminal.say("the same message is posted as resolved")
     found = watch.until(
-        lambda: watch.investigation(resolved),
+        lambda: watch.investigation(show.resolved),
         seconds=_RESOLVED_SECONDS,
-        what="AlertResolved on the Investigation",
+        what="note on the Investigation that the alert resolved",
     )
     show_resolved(stage, found)

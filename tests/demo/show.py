@@ -11,6 +11,9 @@ import workload
 
 Investigation = Mapping[str, Any]
 
+RESOLVED_AT = "alert.kubewhy.internal/resolved-at"
+"""The annotation by which the webhook notes on an Investigation that its alert no longer fires."""
+
 WIDTH = 110
 _MOST_LISTED = 6
 
@@ -29,8 +32,13 @@ def concluded(investigation: Investigation) -> bool:
 
 
 def complete(investigation: Investigation) -> bool:
-    """Whether it is concluded and everything of it is written."""
-    return concluded(investigation) and bool(_status(investigation).get("finished"))
+    """Whether it is concluded and everything of it is written, the trace last."""
+    return concluded(investigation) and condition(investigation, "TraceComplete")[0] == "True"
+
+
+def resolved(investigation: Investigation) -> bool:
+    """Whether the end of its alert is noted on it."""
+    return RESOLVED_AT in (investigation["metadata"].get("annotations") or {})
 
 
 def starts_at(investigation: Investigation) -> datetime.datetime | None:

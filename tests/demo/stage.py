@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,15 @@ class Stage:
     client: httpx.Client
     folder: Path
     stop_after_answer: bool
+
+
+@contextlib.contextmanager
+def last_act(stage: Stage) -> Iterator[None]:
+    """Say that the end begins, before what encloses this takes its time to end."""
+    try:
+        yield
+    finally:
+        stage.terminal.say("taking everything down")
 
 
 def clear(stage: Stage) -> None:
@@ -67,15 +78,11 @@ def run_shown(stage: Stage, *words: str) -> None:
 
 
 def show_resolved(stage: Stage, investigation: show.Investigation) -> None:
-    """Show that the Investigation knows of the alert's end."""
-    path = "{.status.conditions[?(@.type=='AlertResolved')]}"
+    """Show what the webhook has noted on the Investigation about the alert's end."""
+    key = show.RESOLVED_AT.replace(".", r"\.")
+    path = f"{{.metadata.annotations.{key}}}"
     name = investigation["metadata"]["name"]
     run_shown(stage, "get", "investigation", name, "-o", f"jsonpath={path}")
-
-
-def resolved(investigation: show.Investigation) -> bool:
-    """Whether the Investigation says that its alert no longer fires."""
-    return show.condition(investigation, "AlertResolved")[0] == "True"
 
 
 def now() -> datetime.datetime:

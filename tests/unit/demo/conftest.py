@@ -42,7 +42,10 @@ _INVESTIGATION: dict[str, Any] = {
     "status": {
         "subject": "Pod/checkout-5f9c-x2x7k",
         "finished": True,
-        "conditions": [{"type": "Succeeded", "status": "True", "reason": "RootCauseFound"}],
+        "conditions": [
+            {"type": "Succeeded", "status": "True", "reason": "RootCauseFound"},
+            {"type": "TraceComplete", "status": "True", "reason": "Complete"},
+        ],
         "rootCause": {
             "statement": "checkout ends with x.NoSettingError: DB_HOST is not set.",
             "confidence": "High",

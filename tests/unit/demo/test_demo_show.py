@@ -10,6 +10,7 @@ import pytest
 
 import show
 import workload
+from kubewhy.api import names
 
 EXPECTED = workload.Expected(
     namespace="shop", name="checkout", words=("x.NoSettingError", "DB_HOST is not set")
@@ -108,8 +109,16 @@ def test_starts_at_is_the_alerts(investigation: dict[str, Any]) -> None:
 
 
 def test_concluded_is_not_yet_complete(investigation: dict[str, Any]) -> None:
-    investigation["status"]["finished"] = False
+    assert show.complete(investigation)
+    investigation["status"]["conditions"][1]["status"] = "False"
     assert show.concluded(investigation)
     assert not show.complete(investigation)
     investigation["status"]["conditions"][0]["status"] = "Unknown"
     assert not show.concluded(investigation)
+
+
+def test_resolved_is_what_the_webhook_notes(investigation: dict[str, Any]) -> None:
+    assert show.RESOLVED_AT == names.ALERT_RESOLVED_AT
+    assert not show.resolved(investigation)
+    investigation["metadata"]["annotations"] = {names.ALERT_RESOLVED_AT: "2026-08-11T09:30:00Z"}
+    assert show.resolved(investigation)
