@@ -149,11 +149,12 @@ class _Reader:
             self._thread.start()
 
     def _read(self, pipe: IO[str], show: Callable[[str], None] | None) -> None:
-        for line in pipe:
-            if show:
-                show(line)
-            self._lines.append(line)
-            del self._lines[:-_TAIL_LINES]
+        with pipe:
+            for line in pipe:
+                self._lines.append(line)
+                del self._lines[:-_TAIL_LINES]
+                if show:
+                    show(line)
 
     def lines(self) -> list[str]:
         """The last lines, once the pipe is closed or has been silent for a second."""
