@@ -6,7 +6,7 @@ import pytest
 
 import kube_objects
 from kubewhy import errors
-from kubewhy.core import ports
+from kubewhy.core import ports, redaction
 from kubewhy.core.tools import ToolStatus
 
 
@@ -68,6 +68,14 @@ async def test_noise_is_left_out(call: Any) -> None:
         assert noise not in text, noise
     assert "key: team" in text
     assert "MODE" in text
+
+
+@pytest.mark.usefixtures("world")
+async def test_its_text_is_one_that_the_redaction_understands(call: Any) -> None:
+    text = (await call("describe", kind="pod", name="checkout-7d9f-abc")).text
+    assert "hunter2-CANARY" in text
+    assert "hunter2-CANARY" not in redaction.redact(text)
+    assert "last exit: OOMKilled exit code 137" in redaction.redact(text)
 
 
 @pytest.mark.usefixtures("world")
