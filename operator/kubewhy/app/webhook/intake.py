@@ -52,6 +52,7 @@ class Tally:
         self.counts: collections.Counter[tuple[Outcome, str]] = collections.Counter()
         self.unavailable = ""
         self.stored: list[str] = []
+        self.missing_namespaces: set[str] = set()
 
     def add(self, outcome: Outcome, reason: str = "", number: int = 1) -> None:
         """Count alerts."""
@@ -134,7 +135,7 @@ class Intake:
             tally.add(Outcome.DUPLICATE)
             return
         try:
-            stored, namespace = await self._create_somewhere(entry)
+            stored, namespace = await self._create_somewhere(entry, tally)
         except alert_store.OWN_FAILURES as error:
             tally.add(Outcome.REFUSED, type(error).__name__)
             _LOG.warning("alert not stored: %s", error, extra=_about(entry.namespace, entry.name))
@@ -154,15 +155,19 @@ class Intake:
         else:
             await self._note_seen(namespace, entry.name, at)
 
-    async def _create_somewhere(self, entry: alert_plan.Creation) -> tuple[alert_store.Stored, str]:
-        try:
-            stored = await self._store.create(entry.manifest(entry.namespace))
-        except alert_store.NAMESPACE_REFUSED as error:
-            if not entry.fallback:
-                raise
-            _LOG.info("fallback namespace: %s", error, extra=_about(entry.fallback, entry.name))
-            return await self._store.create(entry.manifest(entry.fallback)), entry.fallback
-        return stored, entry.namespace
+    async def _create_somewhere(
+        self, entry: alert_plan.Creation, tally: Tally
+    ) -> tuple[alert_store.Stored, str]:
+        if not (entry.fallback and entry.namespace in tally.missing_namespaces):
+            try:
+                return await self._store.create(entry.manifest(entry.namespace)), entry.namespace
+            except alert_store.NAMESPACE_REFUSED as error:
+                if not entry.fallback:
+                    raise
+                if isinstance(error, errors.ApiNotFound):
+                    tally.missing_namespaces.add(entry.namespace)
+                _LOG.info("fallback namespace: %s", error, extra=_about(entry.fallback, entry.name))
+        return await self._store.create(entry.manifest(entry.fallback)), entry.fallback
 
     async def _note_seen(self, namespace: str, name: str, at: datetime.datetime) -> None:
         """Best effort: the alert is stored, whatever comes of the note."""
