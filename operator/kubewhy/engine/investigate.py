@@ -182,7 +182,7 @@ async def _release(book: ledger.Ledger, publisher: publish.Publisher) -> None:
 
 
 class _Posts:
-    """Posts a run's announcements beside the run: it neither waits for them nor fails with them."""
+    """Logs a run's announcements and posts them beside the run, which neither waits for them nor fails with them."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -192,6 +192,8 @@ class _Posts:
         """A `ledger.Listener`."""
         found = announcements.of(event, current)
         if found is not None:
+            extra = {"investigation": str(key), "reason": found.reason}
+            log.info("%s", found.message, extra=extra)
             task = asyncio.ensure_future(self._post(key, found))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -31,9 +31,7 @@ class KubeJournal:
 
     async def load(self, key: ports.RunKey) -> Sequence[ports.Batch]:
         """See `ports.Journal.load`."""
-        selector = (
-            f"{names.LABEL_INVESTIGATION_UID}={key.uid},{names.LABEL_RECORD_CONTENT}=Events"
-        )
+        selector = f"{names.LABEL_INVESTIGATION_UID}={key.uid},{names.LABEL_RECORD_CONTENT}=Events"
         found: list[dict[str, Any]] = []
         token = ""
         while True:
@@ -80,17 +78,19 @@ class KubeJournal:
         """Create the record, or find it created with equal content; False where other content has the name."""
         manifest = _manifest(key, name, spec, data)
         try:
-            await self._api.request(
-                "POST", _collection(key), body=manifest, query=_FIELD_MANAGER
-            )
+            await self._api.request("POST", _collection(key), body=manifest, query=_FIELD_MANAGER)
         except errors.ApiAlreadyExists:
             return await self._same(key, name, manifest)
         except errors.ApiInvalid as error:
-            raise errors.JournalLost(f"{key}: the API server refuses record {name}: {error}") from error
+            raise errors.JournalLost(
+                f"{key}: the API server refuses record {name}: {error}"
+            ) from error
         except errors.ApiError as error:
             if error.reason == "NoAnswer" and await self._same(key, name, manifest):
                 return True
-            raise errors.JournalUnavailable(f"{key}: record {name} can't be written: {error}") from error
+            raise errors.JournalUnavailable(
+                f"{key}: record {name} can't be written: {error}"
+            ) from error
         return True
 
     async def _same(self, key: ports.RunKey, name: str, manifest: dict[str, Any]) -> bool:
@@ -99,7 +99,9 @@ class KubeJournal:
         if found is None:
             raise errors.JournalUnavailable(f"{key}: record {name} is not there after its creation")
         ours, theirs = manifest["spec"], found["spec"]
-        return all(theirs.get(field) == ours.get(field) for field in ("sha256", "epoch", "previous"))
+        return all(
+            theirs.get(field) == ours.get(field) for field in ("sha256", "epoch", "previous")
+        )
 
     async def _existing(self, key: ports.RunKey, name: str) -> dict[str, Any] | None:
         try:

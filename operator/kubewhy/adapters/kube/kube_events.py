@@ -30,8 +30,13 @@ class KubeEventPoster:
         body = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{key.name}.{key.uid[:8]}.{reason.lower()}", "namespace": key.namespace},
-            "eventTime": self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "metadata": {
+                "name": f"{key.name}.{key.uid[:8]}.{reason.lower()}",
+                "namespace": key.namespace,
+            },
+            "eventTime": self._clock.now()
+            .astimezone(datetime.UTC)
+            .strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": names.REPORTING_CONTROLLER,
             "reportingInstance": self._holder[:128],
             "action": "Investigate",

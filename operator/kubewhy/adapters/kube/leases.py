@@ -24,7 +24,13 @@ class KubeLeases:
     """Implements `ports.Holders`, and renews this replica's own Lease."""
 
     def __init__(
-        self, api: client.KubeClient, clock: ports.Clock, *, namespace: str, holder: str, seconds: int
+        self,
+        api: client.KubeClient,
+        clock: ports.Clock,
+        *,
+        namespace: str,
+        holder: str,
+        seconds: int,
     ) -> None:
         self._api = api
         self._clock = clock
@@ -51,7 +57,12 @@ class KubeLeases:
             )
         except errors.ApiNotFound:
             meta = {"name": self._name, "labels": {LABEL: "true"}}
-            body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+            body = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": meta,
+                "spec": spec,
+            }
             await self._api.request("POST", self._collection, body=body)
 
     async def release(self) -> None:
