@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from kubewhy import errors
 
-IMPORT_SECONDS = 120.0
+IMPORT_SECONDS = 300.0
 """Most seconds that a request waits for the import, before its own time starts to count."""
 
 STOP_SECONDS = 5.0
