@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,16 @@ _API = {
     "NetworkPolicy": "networking.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
 }  # fmt: skip
 _CLUSTER_SCOPED = frozenset({"Node", "PersistentVolume", "StorageClass", "Namespace"})
+
+
+_ABOUT_ANSWERS = re.compile(
+    r"error|latency|slow|5\d\d|fail|refus|unreach|no"
+    r" ?request|down|timeout|login|unavailable|target",
+    re.IGNORECASE,
+)
+_ABOUT_OBJECTS = re.compile(
+    r"^Kube(?:Pod|Deployment|StatefulSet|DaemonSet|Container|Job|Node|Quota)"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,6 +90,14 @@ class Case:
     def alert_names(self) -> str:
         """The names of all alerts as one text."""
         return " ".join(alert.name for alert in self.task.alerts)
+
+    @property
+    def about_answers(self) -> bool:
+        """Whether the task is about what a program answers, not about its pods and objects."""
+        names = [alert.name for alert in self.task.alerts]
+        if any(_ABOUT_OBJECTS.search(name) for name in names):
+            return False
+        return _ABOUT_ANSWERS.search(f"{' '.join(names)} {self.task.question}") is not None
 
     @property
     def resolved(self) -> bool:

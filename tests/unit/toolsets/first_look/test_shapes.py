@@ -12,6 +12,7 @@ import first_look_world as world
 from kubewhy.core import facts
 from kubewhy.toolsets.kubernetes.first_look import (
     look,
+    objects,
     podstate,
     ranking,
     references_read,

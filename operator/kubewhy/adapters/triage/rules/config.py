@@ -193,7 +193,7 @@ def environment_twice(found: case.Case) -> Diagnosis | None:
         return None
     owner = found.owner(item)
     return Diagnosis(
-        score=64 if _troubled(found) or _about_errors(found) else 45,
+        score=64 if _troubled(found) or found.about_answers else 45,
         mechanism="EnvironmentVariableTwice",
         subject=owner,
         statement=(
@@ -213,7 +213,7 @@ def wrong_address(found: case.Case) -> Diagnosis | None:
         log = _mentions(found, service, port)
         if item.get("found") == "false" and log is None:
             continue
-        score = 91 if log else 66 if _about_errors(found) or _troubled(found) else 44
+        score = 91 if log else 66 if found.about_answers or _troubled(found) else 44
         absent = item.get("found") == "false"
         fault = (
             f"there is no Service {service} in namespace {found.namespace} (it does not exist)"
@@ -285,19 +285,6 @@ def _troubled(found: case.Case) -> bool:
     """Whether anything about the pods is wrong now."""
     overview = found.first("PodsOverview")
     return overview is not None and overview.number("troubled") > 0
-
-
-def _about_errors(found: case.Case) -> bool:
-    """Whether the alert or question is about what the program answers, not about its pods."""
-    text = f"{found.alert_names} {found.task.question}"
-    return (
-        re.search(
-            r"error|latency|slow|5\d\d|fail|refus|unreach|no ?request|down|timeout",
-            text,
-            re.IGNORECASE,
-        )
-        is not None
-    )
 
 
 def _score(found: case.Case, score: int) -> int:

@@ -206,6 +206,39 @@ _EXPLAINED: Final[dict[str, Callable[[case.Case, str], _Explained]]] = {
 }
 
 
+def daemon_misses_nodes(found: case.Case) -> Diagnosis | None:
+    """A DaemonSet leaves out nodes whose taints it does not tolerate; only where the alert is about that."""
+    replicas = next(
+        (
+            item
+            for item in found.of("WorkloadReplicas")
+            if item.fact.object.startswith("DaemonSet/")
+        ),
+        None,
+    )
+    nodes = found.of("NodeState")
+    taints = [
+        item for item in found.of("NodeTaint") if item.get("effect") in {"NoSchedule", "NoExecute"}
+    ]
+    about = re.search(r"DaemonSet|schedul", f"{found.alert_names} {found.task.question}")
+    if replicas is None or not taints or not about or replicas.number("desired") >= len(nodes):
+        return None
+    owner = found.owner(replicas)
+    keys = ", ".join(dict.fromkeys(item.get("key") for item in taints))
+    return Diagnosis(
+        score=75,
+        mechanism="UntoleratedTaint",
+        subject=owner,
+        statement=(
+            f"{owner} runs on {replicas.get('desired')} of {len(nodes)} nodes: it does not tolerate"
+            f" the taint {keys}."
+        ),
+        evidence=quotes(replicas.quote(), *(item.quote() for item in taints[:3])),
+        confidence=conclusion.Confidence.MEDIUM,
+        actions=(action("Add a toleration", kubectl(owner, "edit", target(owner))),),
+    )
+
+
 def gated(found: case.Case) -> Diagnosis | None:
     """A scheduling gate holds the pod."""
     gate = found.first("SpecSetting", setting="schedulingGates")
@@ -309,27 +342,24 @@ def node_missing(found: case.Case) -> Diagnosis | None:
 
 def preempted(found: case.Case) -> Diagnosis | None:
     """A pod of higher priority took the place."""
-    item = next((event for event in found.of("KubeEvent", reason="Preempted")), None)
-    target_pod = next(
-        (
-            event
-            for event in found.of("PodCondition", type="DisruptionTarget")
-            if "reempt" in event.text
-        ),
-        None,
-    )
-    proof = item or target_pod
+    event = found.first("KubeEvent", reason="Preempted")
+    conditions = found.of("PodCondition", type="DisruptionTarget")
+    proof = event or next((item for item in conditions if "reempt" in item.text), None)
     if proof is None or found.first("PodsReady"):
         return None
     owner = found.owner(proof)
+    by = found.first("Preemptor")
+    who = (
+        f"{by.fact.object} of priority class {by.get('priorityClass') or 'none'}"
+        if by
+        else "one of a higher priority class"
+    )
     return Diagnosis(
         score=93,
         mechanism="Preempted",
         subject=owner,
-        statement=(
-            f"A pod of {owner} was preempted by one of a higher priority class: {short(proof.text)}"
-        ),
-        evidence=quotes(proof.quote()),
+        statement=f"A pod of {owner} was preempted by {who}: {short(proof.text)}",
+        evidence=quotes(proof.quote(), by.quote() if by else None),
         actions=(
             inspect(owner),
             action("Compare the priority classes", "kubectl get priorityclasses"),
@@ -337,4 +367,11 @@ def preempted(found: case.Case) -> Diagnosis | None:
     )
 
 
-RULES: tuple[Rule, ...] = (unschedulable, gated, nobody_schedules, node_missing, preempted)
+RULES: tuple[Rule, ...] = (
+    unschedulable,
+    daemon_misses_nodes,
+    gated,
+    nobody_schedules,
+    node_missing,
+    preempted,
+)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from kubewhy.adapters.triage import case, containers
 from kubewhy.adapters.triage.diagnosis import Diagnosis, Rule, action, inspect, quotes, short
 from kubewhy.adapters.triage.rules import crash
 from kubewhy.core import conclusion, loglines
 
-_ABOUT_ANSWERS = re.compile(
-    r"error|latency|slow|5\d\d|fail|refus|unreach|no ?request|down|timeout|login|unavailable",
-    re.IGNORECASE,
-)
-_NOT_ABOUT_PODS = re.compile(
-    r"^Kube(?:Pod|Deployment|StatefulSet|DaemonSet|Container|Job|Node|Quota)"
-)
-
 
 def complaints(found: case.Case) -> Diagnosis | None:
     """The newest error line of a ready container."""
-    if not _about_answers(found):
+    if not found.about_answers:
         return None
     for item in containers.views(found):
         if item.running is None or item.failing:
@@ -47,13 +37,6 @@ def complaints(found: case.Case) -> Diagnosis | None:
             ),
         )
     return None
-
-
-def _about_answers(found: case.Case) -> bool:
-    names = [alert.name for alert in found.task.alerts]
-    if any(_NOT_ABOUT_PODS.search(name) for name in names):
-        return False
-    return _ABOUT_ANSWERS.search(f"{' '.join(names)} {found.task.question}") is not None
 
 
 def _telling(cause: loglines.Cause) -> bool:

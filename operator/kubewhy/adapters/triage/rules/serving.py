@@ -76,7 +76,7 @@ def wrong_port(found: case.Case) -> Diagnosis | None:
     )
     other = found.first("ServicePort", item.fact.object, fits="false", protocol="UDP")
     return Diagnosis(
-        score=90,
+        score=90 if named or _asked(found, item) or found.about_answers else 45,
         mechanism="TargetPortMismatch",
         subject=service,
         statement=f"{service} leads nowhere: {text}{' (check the protocol)' if other else ''}.",
@@ -133,12 +133,12 @@ def special(found: case.Case) -> Diagnosis | None:
             continue
         service = found.named(item.fact.object)
         return Diagnosis(
-            score=58,
+            score=58 if found.about_answers else 45,
             mechanism=mechanism,
             subject=service,
             statement=f"{service} {text.format(value=item.get('value'))}.",
             evidence=quotes(item.quote()),
-            confidence=conclusion.Confidence.MEDIUM,
+            confidence=conclusion.Confidence.LOW,
             actions=(inspect(service),),
         )
     return None
@@ -202,7 +202,7 @@ def mixed(found: case.Case) -> Diagnosis | None:
         return None
     service = found.named(item.fact.object)
     return Diagnosis(
-        score=72,
+        score=62 if found.about_answers else 45,
         mechanism="SelectorTooBroad",
         subject=service,
         statement=(
@@ -241,33 +241,39 @@ def ingress(found: case.Case) -> Diagnosis | None:
 
 
 def policy(found: case.Case) -> Diagnosis | None:
-    """A NetworkPolicy cuts the pods off."""
-    for item in found.of("NetworkPolicyApplies"):
-        types = item.get("types").split(",")
-        deny_in = "Ingress" in types and item.get("ingressRules") == "0"
-        egress = "Egress" in types
-        no_dns = egress and "53" not in item.get("egressPorts").split(",")
-        log = _log_of(
-            found, r"i/o timeout|timed? ?out|:53|temporary failure in name resolution|no such host"
-        )
-        if not (deny_in or (no_dns and log)):
-            continue
-        owner = found.named(item.fact.object)
-        text = (
-            "allows no egress to port 53, so DNS look-ups fail"
-            if no_dns and log
-            else "selects the pods and allows no ingress (deny)"
-        )
-        return Diagnosis(
-            score=86 if log else 63,
-            mechanism="NetworkPolicyBlocks",
-            subject=owner,
-            statement=f"NetworkPolicy {owner.name} {text}.",
-            evidence=quotes(item.quote(), log),
-            confidence=conclusion.Confidence.MEDIUM,
-            actions=(inspect(owner),),
-        )
+    """NetworkPolicies cut the pods off: each one that selects them adds to what is allowed."""
+    applied = found.of("NetworkPolicyApplies")
+    inward = [item for item in applied if "Ingress" in item.get("types").split(",")]
+    outward = [item for item in applied if "Egress" in item.get("types").split(",")]
+    log = _log_of(found, r"i/o timeout|timed? ?out|:53\b|name resolution|no such host")
+    if outward and log and not any(_allows_dns(item) for item in outward):
+        text = "allows no egress to port 53, so DNS look-ups fail"
+        return _blocked(found, outward[0], text, score=86, log=log)
+    if inward and not any(item.number("ingressRules") for item in inward):
+        text = "selects the pods and allows no ingress (deny)"
+        return _blocked(found, inward[0], text, score=63 if found.about_answers else 45, log=None)
     return None
+
+
+def _allows_dns(item: case.Seen) -> bool:
+    """Whether port 53 is open: named, or by a rule without ports."""
+    ports = item.get("egressPorts").split(",") if item.get("egressPorts") else []
+    return "53" in ports or (item.number("egressRules") > 0 and not ports)
+
+
+def _blocked(
+    found: case.Case, item: case.Seen, text: str, *, score: int, log: conclusion.Evidence | None
+) -> Diagnosis:
+    owner = found.named(item.fact.object)
+    return Diagnosis(
+        score=score,
+        mechanism="NetworkPolicyBlocks",
+        subject=owner,
+        statement=f"NetworkPolicy {owner.name} {text}.",
+        evidence=quotes(item.quote(), log),
+        confidence=conclusion.Confidence.MEDIUM,
+        actions=(inspect(owner),),
+    )
 
 
 def _log_of(found: case.Case, pattern: str) -> conclusion.Evidence | None:

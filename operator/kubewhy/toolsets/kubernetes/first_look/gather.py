@@ -290,6 +290,8 @@ class _Gatherer:
             tasks.append(self._admission())
         if worst < CLEAR_TROUBLE:
             tasks.append(self._surroundings())
+        if any(objects.text(event, "reason") == "Preempted" for event in self._shot.events):
+            tasks.append(self._neighbours())
         tasks.append(self._kind_specific())
         await asyncio.gather(*tasks)
         await self._storage()
@@ -404,6 +406,11 @@ class _Gatherer:
             self._reads.list(resources.NETWORK_POLICY, limit=50),
         )
         self._put(autoscalers=scalers[0], budgets=budgets[0], policies=policies[0])
+
+    async def _neighbours(self) -> None:
+        """The KubeEvent names the preemptor by its UID only."""
+        found, _ = await self._reads.list(resources.POD, limit=MOST_PODS)
+        self._put(neighbours=found)
 
     async def _kind_specific(self) -> None:
         kind = objects.kind(self._shot.subject)

@@ -53,6 +53,7 @@ KINDS: Final[dict[str, str]] = {
     "PodState": "phase, reason and message, node, restarts and age of a pod",
     "PodsOverview": "how many pods there are, how many are ready, and their states",
     "PodsReady": "all pods are ready, and since when",
+    "Preemptor": "the pod that took a preempted pod's place, and its priority class",
     "Probe": "what a probe asks, its timing, and the ports that the container declares",
     "Quota": "used and hard limit of one resource in a ResourceQuota",
     "ReadFailed": "a read that gave no answer, with verb, resource and reason",

@@ -56,7 +56,8 @@ class Snapshot:
 
     `subject` is the object asked for; `owners` lead from it upwards; `workload` is the uppermost object that runs the
     pods. `focus` are the pods looked at closely, the worst first. `missing` maps what is not there to the API's words.
-    `pods_left_out` counts pods that were not read.
+    `pods_left_out` counts pods that were not read. `neighbours` are pods of the namespace, read where one of them may
+    have preempted ours.
     """
 
     now: datetime.datetime
@@ -87,6 +88,7 @@ class Snapshot:
     budgets: tuple[objects.Object, ...] = ()
     storage_classes: tuple[objects.Object, ...] = ()
     volumes: tuple[objects.Object, ...] = ()
+    neighbours: tuple[objects.Object, ...] = ()
     failures: tuple[Failure, ...] = ()
     requests: int = 0
 

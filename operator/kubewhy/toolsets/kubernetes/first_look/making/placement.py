@@ -30,6 +30,7 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     yield from _quotas(shot)
     yield from _limit_ranges(shot)
     yield from _bound_to(shot)
+    yield from _preemptors(shot)
 
 
 def _wishes(pod: objects.Object) -> Iterator[Ranked]:
@@ -149,6 +150,25 @@ def _limit_ranges(shot: Snapshot) -> Iterator[Ranked]:
                         57, "LimitRangeBound", objects.ref(item), f"{kind} {bound}.{name}: {value}",
                         type=kind, bound=bound, resource=name, value=value,
                     )  # fmt: skip
+
+
+def _preemptors(shot: Snapshot) -> Iterator[Ranked]:
+    """The pods whose UIDs the KubeEvents of a preemption name."""
+    events = [event for event in shot.events if objects.text(event, "reason") == "Preempted"]
+    told = " ".join(objects.text(event, "message") for event in events)
+    for pod in shot.neighbours:
+        uid = objects.text(pod, "metadata", "uid")
+        if uid and uid in told:
+            priority = objects.text(pod, "spec", "priorityClassName")
+            yield ranked(
+                88,
+                "Preemptor",
+                objects.ref(pod),
+                f"uid: {uid} priorityClassName: {priority or 'none'} priority:"
+                f" {objects.text(pod, 'spec', 'priority')}",
+                priorityClass=priority,
+                owner=objects.controller(pod) or "",
+            )
 
 
 def _bound_to(shot: Snapshot) -> Iterator[Ranked]:
