@@ -6,6 +6,7 @@ survive. So an unquoted value is left alone when it is a number of bytes, a refe
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -39,8 +40,7 @@ _FLAG = re.compile(
     r"(?:[ \t]++(?!-)(?P<word>[^\s\"',]++)|\\?\"\s*+,\s*+\\?\"(?P<item>[^\"\\\n]++))"
 )
 _BLOCK = re.compile(
-    r"^(?P<indent>[ ]*+)(?:-[ ]+)?[\"']?(?P<name>[\w./-]{1,100}?)[\"']?:[ ]+[|>][-+0-9]{0,2}[ \t]*\r?\n"
-    r"(?P<body>(?:(?P=indent)[ ]+[^\n]*+\n?|[ \t\r]*+\n)*+)",
+    r"^(?P<indent>[ ]*+)(?:-[ ]+)?[\"']?(?P<name>[\w./-]{1,100}+)[\"']?:[ ]+[|>][-+0-9]{0,2}[ \t]*\r?\n",
     re.MULTILINE,
 )
 _NO_VALUES_TEXT = (
@@ -208,15 +208,23 @@ def _flags(text: str, lower: str) -> Iterator[Finding]:
 
 
 def _blocks(text: str) -> Iterator[Finding]:
-    at = 0
-    while match := _BLOCK.search(text, at):
-        sensitive = names.is_sensitive(match["name"])
-        at = match.end() if sensitive else match.start("body")
-        body = match["body"].strip()
-        if sensitive and body:
-            start = match.start("body") + match["body"].index(body)
-            lines = (line.strip() for line in body.splitlines()[:_LINES])
-            yield start, start + len(body), MASK, (body, *lines)
+    done = 0
+    for match in _BLOCK.finditer(text):
+        if match.start() < done or not names.is_sensitive(match["name"]):
+            continue
+        start = match.end()
+        stop = _dedent(len(match["indent"])).search(text, start)
+        done = stop.start() if stop else len(text)
+        body = text[start:done].strip()
+        if body:
+            at = text.index(body, start)
+            lines = (line.strip() for line in body.split("\n", _LINES)[:_LINES])
+            yield at, at + len(body), MASK, (body, *lines)
+
+
+@functools.lru_cache(maxsize=64)
+def _dedent(level: int) -> re.Pattern[str]:
+    return re.compile(rf"^[ ]{{0,{level}}}[^ \n\r\t]", re.MULTILINE)
 
 
 def _unescaped(value: str) -> str:

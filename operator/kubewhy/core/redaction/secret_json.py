@@ -14,7 +14,7 @@ from kubewhy.core.redaction.json_text import ESCAPED, PLAIN, Level, decoded
 from kubewhy.core.redaction.secret_values import learned
 from kubewhy.core.redaction.spans import MASK, Finding
 
-_GAP = 256 * 1024
+_GAP = 64 * 1024
 """Characters between kind and data up to which the braces are counted."""
 
 _MOST = 20_000
@@ -65,7 +65,7 @@ def _find(text: str, patterns: _Patterns) -> Iterator[Finding]:
     if not kinds:
         return
     every = any(kind["list"] for kind in kinds)
-    budget = 4 * len(text)
+    budget = len(text)
     after = 0
     for number, data in enumerate(patterns.data.finditer(text)):
         if number >= _MOST or len(kinds) > _MOST:

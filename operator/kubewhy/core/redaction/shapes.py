@@ -9,42 +9,40 @@ from collections.abc import Iterator
 
 from kubewhy.core.redaction.spans import MASK, Finding
 
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""No letter or digit before, other than that of an escaped line break in JSON."""
-
-_TOKENS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (marks, re.compile(_START + pattern))
-    for marks, pattern in (
-        (("AKIA", "ASIA"), r"A(?:KI|SI)A[A-Z0-9]{16}(?![A-Za-z0-9])"),
-        (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}+"),
-        (("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
-        (("glpat-",), r"glpat-[A-Za-z0-9_-]{16,}+"),
-        (("xox",), r"xox[abeoprs]-[A-Za-z0-9-]{10,}+"),
-        (("xapp-",), r"xapp-[A-Za-z0-9-]{10,}+"),
-        (("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
-        (("k_live_", "k_test_"), r"[srp]k_(?:live|test)_[A-Za-z0-9]{10,}+"),
-        (("sk-",), r"sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{12,}+"),
-        (("sk-",), r"sk-[A-Za-z0-9]{20,}+"),
-        (("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
-        (("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
-        (("hvs.", "hvb."), r"hv[sb]\.[A-Za-z0-9_-]{20,}+"),
-        (("dop_v1_",), r"dop_v1_[a-f0-9]{40,}+"),
-        (("SG.",), r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
+_TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (mark, re.compile(pattern))
+    for mark, pattern in (
+        ("AKIA", r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+        ("ASIA", r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+        ("gh", r"gh[pousr]_[A-Za-z0-9]{20,}+"),
+        ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}+"),
+        ("glpat-", r"glpat-[A-Za-z0-9_-]{16,}+"),
+        ("xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+"),
+        ("xapp-", r"xapp-[A-Za-z0-9-]{10,}+"),
+        ("AIza", r"AIza[A-Za-z0-9_-]{35}"),
+        ("sk_", r"sk_(?:live|test)_[A-Za-z0-9]{10,}+"),
+        ("rk_", r"rk_(?:live|test)_[A-Za-z0-9]{10,}+"),
+        ("sk-", r"sk-(?:(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{12,}+|[A-Za-z0-9]{20,}+)"),
+        ("npm_", r"npm_[A-Za-z0-9]{30,}+"),
+        ("hf_", r"hf_[A-Za-z0-9]{30,}+"),
+        ("hv", r"hv[sb]\.[A-Za-z0-9_-]{20,}+"),
+        ("dop_v1_", r"dop_v1_[a-f0-9]{40,}+"),
+        ("SG.", r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
+        ("H4sI", r"H4sI[A-Za-z0-9+/=]{100,}+"),
+        ("SDRzS", r"SDRzS[A-Za-z0-9+/=]{100,}+"),
     )
 )
+"""A literal beginning, which makes the search fast, and the whole shape. The last two are releases of Helm."""
 
-_VALUES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+_VALUES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("AccountKey=", re.compile(r"AccountKey=([A-Za-z0-9+/=%]{16,}+)")),
+    ("SharedAccessKey=", re.compile(r"SharedAccessKey=([A-Za-z0-9+/=%]{16,}+)")),
+    ("://", re.compile(r"://[^/\s:@\"'<>\\]*+:([^/\s\"'<>\\]+)@")),
     (
-        ("AccountKey=", "SharedAccessKey="),
-        re.compile(r"(?:Account|SharedAccess)Key=([A-Za-z0-9+/=%]{16,}+)"),
-    ),
-    (("://",), re.compile(r"://[^/\s:@\"'<>\\]*+:([^/\s\"'<>\\]+)@")),
-    (
-        ("hooks.slack.com/",),
+        "hooks.slack.com/",
         re.compile(r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]++)"),
     ),
-    (("H4sI", "SDRzS"), re.compile(_START + r"((?:H4sI|SDRzS)[A-Za-z0-9+/=]{100,}+)")),
-    (('auth"', 'auth\\"'), re.compile(r"\"auth\\*+\"\s*+:\s*+\\*+\"([A-Za-z0-9+/=]{8,}+)")),
+    ("auth", re.compile(r"\"auth\\*+\"\s*+:\s*+\\*+\"([A-Za-z0-9+/=]{8,}+)")),
 )
 
 _HEADER = re.compile(
@@ -71,17 +69,20 @@ _PEM_PIECE = re.compile(r"[A-Za-z0-9+/=]+")
 _PEM_LINE = 100
 _PEM_FULL = 40
 _PEM_LIMIT = 32 * 1024
+_LINE_BREAKS = frozenset({"\\n", "\\r", "\\t"})
+"""Escapes in JSON, whose letter belongs to no word."""
+
 _JWT_PART = 8
 _LONG_WORD = 32
 
 
 def find(text: str) -> Iterator[Finding]:
     """All credentials with a known shape."""
-    for marks, pattern in _TOKENS:
-        if any(mark in text for mark in marks):
+    for mark, pattern in _TOKENS:
+        if mark in text:
             yield from _whole(pattern, text)
-    for marks, pattern in _VALUES:
-        if any(mark in text for mark in marks):
+    for mark, pattern in _VALUES:
+        if mark in text:
             yield from _first_group(pattern, text)
     yield from _headers(text)
     if "eyJ" in text:
@@ -94,7 +95,9 @@ def find(text: str) -> Iterator[Finding]:
 
 def _whole(pattern: re.Pattern[str], text: str) -> Iterator[Finding]:
     for match in pattern.finditer(text):
-        yield match.start(), match.end(), MASK, ()
+        start = match.start()
+        if not start or not text[start - 1].isalnum() or text[start - 2 : start] in _LINE_BREAKS:
+            yield start, match.end(), MASK, ()
 
 
 def _first_group(pattern: re.Pattern[str], text: str) -> Iterator[Finding]:
