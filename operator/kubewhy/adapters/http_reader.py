@@ -1,0 +1,1 @@
+"""HTTP GET with aiohttp, bounded in time and size: implements `core.ports.HttpReader`."""

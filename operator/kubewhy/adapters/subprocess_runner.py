@@ -1,0 +1,1 @@
+"""Runs one program without a shell, bounded in time and output: implements `core.ports.ProcessRunner`."""

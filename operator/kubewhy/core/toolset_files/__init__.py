@@ -1,0 +1,1 @@
+"""The YAML toolset format: from a file's text to declarations (pure)."""

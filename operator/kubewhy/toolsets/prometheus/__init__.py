@@ -1,0 +1,1 @@
+"""The toolset `prometheus`: queries and alerts of a Prometheus-compatible server."""
