@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kubewhy import errors
+from kubewhy.adapters import triage
 from kubewhy.adapters.litellm_model import keys, model, runtime
 from kubewhy.core import model_list, ports
 
@@ -24,10 +25,7 @@ class LiteLLM:
 
 
 def _triage(name: str) -> ports.Model:
-    from kubewhy.adapters import triage
-
-    made: ports.Model = triage.TriageModel(name=name)
-    return made
+    return triage.TriageModel(name=name)
 
 
 def read(path: Path | None) -> model_list.ModelList:

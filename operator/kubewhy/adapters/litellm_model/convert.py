@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from kubewhy import errors
@@ -17,6 +18,7 @@ MOST_CALLS = 512
 
 _TOOL_NAME_LENGTH = 256
 _NEED_TOOLS = ("bedrock/", "converse/")
+_SHORT_IDS = ("mistral/", "codestral/")
 _NOT_OFFERED = tools.ToolSpec(
     name="no_tool", description="Not to be called.", parameters={"type": "object"}, toolset=""
 )
@@ -32,7 +34,7 @@ def payload(entry: model_list.LiteLLMEntry, request: messages.ModelRequest) -> d
     made: dict[str, Any] = dict(entry.parameters.items())
     made |= {
         "model": entry.model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, _identity(entry)) for message in request.messages],
         "max_tokens": request.max_output_tokens,
     }
     offered = _offered(entry, request)
@@ -104,19 +106,27 @@ def _broken(call: str, what: str) -> errors.ModelProtocolError:
     )
 
 
-def _message(message: messages.Message) -> dict[str, Any]:
+def _identity(entry: model_list.LiteLLMEntry) -> Callable[[str], str]:
+    """How the provider is told of a call: by our own id, or by nine letters and digits where it insists on those."""
+    if not entry.model.startswith(_SHORT_IDS):
+        return str
+    return lambda call: hashlib.sha256(call.encode()).hexdigest()[:9]
+
+
+def _message(message: messages.Message, identity: Callable[[str], str]) -> dict[str, Any]:
     if message.role is messages.Role.TOOL:
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+        call = identity(message.call_id)
+        return {"role": "tool", "tool_call_id": call, "content": message.text}
     made: dict[str, Any] = {"role": message.role.value, "content": message.text}
     if message.calls:
         made["content"] = message.text or None
-        made["tool_calls"] = [_made_call(call) for call in message.calls]
+        made["tool_calls"] = [_made_call(call, identity(call.id)) for call in message.calls]
     return made
 
 
-def _made_call(call: tools.ToolCall) -> dict[str, Any]:
+def _made_call(call: tools.ToolCall, identity: str) -> dict[str, Any]:
     function = {"name": call.tool or "unnamed", "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function}
+    return {"id": identity, "type": "function", "function": function}
 
 
 def _offered(

@@ -13,12 +13,14 @@ from typing import Any
 
 from kubewhy import errors
 from kubewhy.adapters.litellm_model import keys, retry
+from kubewhy.core import jsontext
 
 _SHOWN = 300
 _CHAIN = 10
 _PREFIX = re.compile(
-    r"^(?:litellm\.)?(?:\w*(?:Error|Exception|Timeout)|Timeout Error): ?|^\w+Exception - "
+    r"^(?:litellm\.)?(?:\w*(?:Error|Exception|Timeout)|Timeout Error): ?|^\w+(?:Exception|Error)(?: \w+Error)? - "
 )
+_SUFFIX = re.compile(r"\.? Handle with `litellm\..*$")
 _CONTEXT = re.compile(
     r"context[ _-]?(?:length|window|size)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,
@@ -160,4 +162,13 @@ def _excerpt(error: Exception, key: str | None) -> str:
     text = keys.scrub(str(error), key).partition("\n")[0]
     while (found := _PREFIX.match(text)) and found.end():
         text = text[found.end() :]
-    return text.strip()[:_SHOWN]
+    return (_message(text) or _SUFFIX.sub("", text)).strip()[:_SHOWN]
+
+
+def _message(text: str) -> str:
+    """The message of an error object, the form in which most providers answer."""
+    for found in jsontext.find(text):
+        inner = found.value.get("error", found.value) if isinstance(found.value, dict) else None
+        if isinstance(inner, dict) and isinstance(inner.get("message"), str):
+            return str(inner["message"])
+    return ""

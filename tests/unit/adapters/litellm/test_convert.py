@@ -213,3 +213,11 @@ def test_written_counts_text_and_calls() -> None:
         convert.written(completion(message(content="äb", tool_calls=[function("look", "{}")]))) == 9
     )
     assert convert.written(SimpleNamespace(choices=[])) == 0
+
+
+def test_mistral_gets_ids_of_the_only_form_it_takes() -> None:
+    made = payload(said("", "1-0", "12-34"), result("1-0"), result("12-34"), model="mistral/large")
+    first, second = (call["id"] for call in made["messages"][0]["tool_calls"])
+    assert [message["tool_call_id"] for message in made["messages"][1:]] == [first, second]
+    assert first != second
+    assert all(len(each) == 9 and each.isalnum() for each in (first, second))

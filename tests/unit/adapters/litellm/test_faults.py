@@ -102,13 +102,19 @@ def test_the_kind_tells_whether_a_repeat_can_help(
     assert len(str(found)) < 600
 
 
-def test_an_answers_status_and_words_are_shown_without_prefixes() -> None:
-    error = answered(
-        500, "litellm.InternalServerError: InternalServerError: OpenAIException - overheated\nmore"
-    )
-    assert str(mapped(error)) == "model 'gpt': the provider fails (HTTP 500): overheated"
-    error = answered(504, "litellm.Timeout: Timeout Error: OpenAIException - slow")
-    assert str(mapped(error)).endswith("(HTTP 504): slow")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("litellm.InternalServerError: InternalServerError: OpenAIException - hot\nmore", "hot"),
+        ("litellm.Timeout: Timeout Error: OpenAIException - slow", "slow"),
+        ('litellm.APIError: AnthropicError - {"error": {"type": "x", "message": "full"}}', "full"),
+        ("GeminiException InternalServerError - <html>", "<html>"),
+        ("litellm.X: gone. Handle with `litellm.InternalServerError`.", "litellm.X: gone"),
+    ],
+)
+def test_an_answers_status_and_words_are_shown_and_no_more(text: str, shown: str) -> None:
+    found = mapped(answered(500, text))
+    assert str(found) == f"model 'gpt': the provider fails (HTTP 500): {shown}"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
