@@ -23,7 +23,7 @@ from alert_messages import LABELS, alert, body, distinct, encode, labelled, reco
 from kubewhy import errors
 from kubewhy.adapters.kube import client, config, investigations, paths
 from kubewhy.app import webhook
-from kubewhy.core import alert_plan
+from kubewhy.core.alerting import alert_plan
 from tcp_gate import TcpGate
 
 ROOT = Path(__file__).resolve().parents[2]

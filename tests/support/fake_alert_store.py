@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubewhy import errors
-from kubewhy.core import alert_store, timestamps
+from kubewhy.core import timestamps
+from kubewhy.core.alerting import alert_store
 
 Judge = Callable[[str, str], Exception | None]
 

@@ -15,7 +15,8 @@ from typing import Any
 import incident_cluster
 import incident_scenarios
 from kubewhy.adapters.kube import client, journal
-from kubewhy.core import alert_plan, alertmanager, events, ports
+from kubewhy.core import events, ports
+from kubewhy.core.alerting import alert_plan, alertmanager
 from kubewhy.engine import codec
 
 ANSWER_SECONDS = 60.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kubewhy.adapters.kube import config
 from kubewhy.app import settings, webhook
-from kubewhy.core import alert_plan, alert_rules
+from kubewhy.core.alerting import alert_plan, alert_rules
 
 _ON = frozenset({"1", "true", "yes"})
 

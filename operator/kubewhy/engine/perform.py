@@ -21,6 +21,7 @@ from kubewhy.core import (
     state,
     tools,
     transcript,
+    untrusted,
 )
 
 GRACE_SECONDS = 2.0
@@ -66,7 +67,7 @@ class Performer:
         return events.ModelReplied(
             at=self.clock.now(),
             step=effect.step,
-            text=self.redact(_storable(reply.text)),
+            text=self.redact(untrusted.clean(reply.text)),
             calls=tuple(self._redacted(call) for call in reply.calls),
             usage=reply.usage,
             finish=reply.finish,
@@ -104,7 +105,7 @@ class Performer:
     def _result(
         self, output: tools.ToolOutput, current: state.State, duration_ms: int
     ) -> tools.ToolResult:
-        text = self.redact(_storable(output.text))
+        text = self.redact(untrusted.clean(output.text))
         room = OUTPUT_BUDGET - sum(len(stored) for stored in current.outputs().values())
         kept = transcript.excerpt(
             text, max(conversation.SHOWN_CHARACTERS, min(tools.STORED_TEXT_BYTES, room))
@@ -121,7 +122,8 @@ class Performer:
 
     def _redacted(self, call: messages.RequestedCall) -> messages.RequestedCall:
         return messages.RequestedCall(
-            tool=_storable(call.tool)[:256], arguments=self.redact(_storable(call.arguments))
+            tool=untrusted.clean(call.tool)[:256],
+            arguments=self.redact(untrusted.clean(call.arguments)),
         )
 
     def _failed(self, effect: effects.AskModel, error: errors.ModelError) -> events.ModelFailed:
@@ -129,7 +131,7 @@ class Performer:
             at=self.clock.now(),
             step=effect.step,
             error=type(error).__name__,
-            message=self.redact(_storable(str(error)))[:ERROR_LENGTH],
+            message=self.redact(untrusted.clean(str(error)))[:ERROR_LENGTH],
         )
 
 
@@ -164,26 +166,3 @@ def _status(error: errors.ApiError) -> tools.ToolStatus:
     return next(
         (status for kind, status in _FAILURES if isinstance(error, kind)), tools.ToolStatus.ERROR
     )
-
-
-def _storable(text: str) -> str:
-    """Text that survives JSON and UTF-8: lone surrogates and NUL replaced, control characters removed."""
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    return clean.translate(_CONTROLS)
-
-
-_CONTROLS = {
-    code: None
-    for code in (
-        *range(32),
-        127,
-        *range(128, 160),
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        0x200B,
-        0x200E,
-        0x200F,
-        0xFEFF,
-    )
-    if code not in (9, 10)
-}

@@ -16,7 +16,7 @@ import pytest
 from fake_alert_store import FakeAlertStore
 from kubewhy.adapters.kube import config
 from kubewhy.app import webhook
-from kubewhy.core import alert_plan
+from kubewhy.core.alerting import alert_plan
 
 TOKEN = "CANARY-token-1"
 START = "https://api.invalid"

@@ -17,7 +17,7 @@ import pytest
 
 from alert_messages import LABELS
 from fake_alert_store import unavailable
-from kubewhy.core import alert_names
+from kubewhy.core.alerting import alert_names
 
 PROGRAM = "prometheus-alertmanager"
 ANNOTATIONS = {"summary": "Pod is crash looping.", "description": "ünïcode\nand \u202elines"}

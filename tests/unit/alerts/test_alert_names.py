@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alert_messages import recorded
-from kubewhy.core import alert_names
+from kubewhy.core.alerting import alert_names
 
 START = datetime.datetime(2026, 8, 1, 9, 30, tzinfo=datetime.UTC)
 PARTS = st.lists(st.text(max_size=8), max_size=4)

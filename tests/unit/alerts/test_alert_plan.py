@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from alert_messages import LABELS, alert, body, distinct, encode, labelled, recorded
 from kubewhy.api import investigation
-from kubewhy.core import alert_names, alert_plan, alert_rules, alert_store, alertmanager
+from kubewhy.core.alerting import alert_names, alert_plan, alert_rules, alert_store, alertmanager
 
 NOW = datetime.datetime(2026, 8, 1, 9, 31, 7, 5, tzinfo=datetime.UTC)
 POLICY = alert_plan.Policy(fallback_namespace="alerts", cluster="c1")

@@ -1,7 +1,7 @@
 import pytest
 
 from kubewhy.api import values
-from kubewhy.core import alert_rules, alert_subjects
+from kubewhy.core.alerting import alert_rules, alert_subjects
 
 
 def why(labels: dict[str, str], rules: alert_rules.Rules = alert_rules.DEFAULT) -> str | None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alert_messages import recorded
-from kubewhy.core import alert_subjects
+from kubewhy.core.alerting import alert_subjects
 
 KSM = {
     "namespace": "monitoring",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from alert_messages import START, alert, body, encode, message, recorded
 from kubewhy import errors
-from kubewhy.core import alert_names, alert_text, alertmanager
+from kubewhy.core.alerting import alert_names, alert_text, alertmanager
 
 
 def read_one(**changes: Any) -> alertmanager.Received:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubewhy.app.webhook import intake, metrics
-from kubewhy.core import alert_plan, alert_rules, alert_subjects
+from kubewhy.core.alerting import alert_plan, alert_rules, alert_subjects
 
 DOC = (Path(__file__).resolve().parents[3] / "docs" / "alerts.md").read_text(encoding="utf-8")
 

@@ -13,7 +13,7 @@ import local
 import product
 import recorded
 import workload
-from kubewhy.core import alert_names, alert_subjects, alertmanager
+from kubewhy.core.alerting import alert_names, alert_subjects, alertmanager
 from terminal import DemoError
 
 LOG = """\

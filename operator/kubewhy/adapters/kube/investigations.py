@@ -13,7 +13,8 @@ from typing import Any, Final
 from kubewhy import errors
 from kubewhy.adapters.kube import client, paths
 from kubewhy.api import names
-from kubewhy.core import alert_store, ports, timestamps
+from kubewhy.core import ports, timestamps
+from kubewhy.core.alerting import alert_store
 
 WRITE_SECONDS: Final = 5.0
 """Longest time of one request: Alertmanager's next replica sends too when an answer takes 15 s."""

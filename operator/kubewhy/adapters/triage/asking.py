@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from kubewhy.adapters.triage import case, containers
 from kubewhy.adapters.triage.rules import dependencies
-from kubewhy.core import alert_subjects, messages, subjects, tools
+from kubewhy.core import messages, subjects, tools
+from kubewhy.core.alerting import alert_subjects
 
 MOST_LOOKS = 5
 """Calls of first_look in one run."""

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kubewhy import errors
 from kubewhy.app.webhook import metrics
-from kubewhy.core import alert_store
+from kubewhy.core.alerting import alert_store
 
 CHECK_SECONDS = 4.0
 """Longest time of one check of the API server; the kubelet waits 5 s for the probe."""

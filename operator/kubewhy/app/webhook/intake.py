@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from kubewhy import errors
-from kubewhy.core import alert_plan, alert_store, alertmanager
+from kubewhy.core.alerting import alert_plan, alert_store, alertmanager
 
 _LOG = logging.getLogger(__name__)
 _SEEN_SECONDS = 60.0

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from kubewhy import errors
 from kubewhy.app.webhook import bodies, gate, intake, metrics, peers, settings, tokens
-from kubewhy.core import alert_plan, alertmanager
+from kubewhy.core.alerting import alert_plan, alertmanager
 
 PATH = "/webhooks/alertmanager"
 

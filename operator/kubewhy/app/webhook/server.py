@@ -17,7 +17,7 @@ from aiohttp import web
 from kubewhy import errors
 from kubewhy.adapters.kube import client, investigations
 from kubewhy.app.webhook import guard, health, intake, metrics, receiver, settings, tokens
-from kubewhy.core import alert_store
+from kubewhy.core.alerting import alert_store
 
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 1024

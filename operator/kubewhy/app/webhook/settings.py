@@ -7,7 +7,7 @@ import dataclasses
 from kubewhy import errors
 from kubewhy.adapters.kube import config
 from kubewhy.api import names
-from kubewhy.core import alert_plan
+from kubewhy.core.alerting import alert_plan
 
 _MAX_PORT = 65_535
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from kubewhy import errors
 from kubewhy.api import bounds
-from kubewhy.core import alert_names, alert_text, alerts, strict_json, timestamps, untrusted
+from kubewhy.core import alerts, strict_json, timestamps, untrusted
+from kubewhy.core.alerting import alert_names, alert_text
 
 KNOWN_VERSION = "4"
 MAX_COUNT = 1_000_000

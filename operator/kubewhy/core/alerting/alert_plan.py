@@ -13,16 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubewhy.api import investigation, names, values
-from kubewhy.core import (
+from kubewhy.core import alerts, subjects, timestamps, tools
+from kubewhy.core.alerting import (
     alert_names,
     alert_rules,
     alert_store,
     alert_subjects,
     alertmanager,
-    alerts,
-    subjects,
-    timestamps,
-    tools,
 )
 
 CANDIDATES: Final = f"alert.{names.GROUP}/candidates"

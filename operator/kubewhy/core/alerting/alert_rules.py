@@ -7,7 +7,7 @@ import enum
 from collections.abc import Mapping
 
 from kubewhy.api import names, values
-from kubewhy.core import alert_subjects
+from kubewhy.core.alerting import alert_subjects
 
 NEVER_A_PROBLEM = frozenset({"Watchdog", "InfoInhibitor"})
 """Alerts that prove that alerting works, or only silence others."""
