@@ -17,7 +17,6 @@ from kubewhy import errors
 from kubewhy.adapters.kube import client, reader
 from kubewhy.adapters.triage import TriageModel
 from kubewhy.core import (
-    alert_subjects,
     alerts,
     briefing,
     conclusion,
@@ -28,6 +27,7 @@ from kubewhy.core import (
     tools,
     transcript,
 )
+from kubewhy.core.alerting import alert_subjects
 from kubewhy.toolsets import kubernetes
 
 FENCE = "0123456789abcdef"
