@@ -405,3 +405,35 @@ def test_deleted_records_end_a_run_instead_of_guessing(
     assert kube.merge(path, {"spec": {"suspend": False}}).is_success
     found = runner.wait_for(kube, namespace, "run", runner.has_reason("JournalLost"))
     assert runner.succeeded(found)["status"] == "False"
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_finished_run_is_deleted_when_its_time_is_over_and_its_records_with_it(
+    kube: kube_api.KubeApi, namespace: str
+) -> None:
+    kube.create(runner.investigation(namespace, "run", model="gpt-17", ttlSecondsAfterFinished=0))
+    runner.wait_for(kube, namespace, "run", lambda found: found == {})
+    records = f"/apis/kubewhy.internal/v1alpha1/namespaces/{namespace}/investigationrecords"
+    deadline = time.monotonic() + 30
+    while kube.request("GET", records).json()["items"]:
+        assert time.monotonic() < deadline, "the records outlive their Investigation"
+        time.sleep(0.5)
+
+
+@pytest.mark.usefixtures("operator")
+def test_an_alert_that_resolves_after_the_end_is_noted(
+    kube: kube_api.KubeApi, namespace: str
+) -> None:
+    alert = {"status": "firing", "labels": {"alertname": "A"}, "startsAt": "2026-01-01T00:00:00Z"}
+    found = _run(kube, namespace, alerts=[alert], subject=_deployment(kube, namespace))
+    end = runner.succeeded(found)
+    path = f"{runner.INVESTIGATIONS.format(namespace)}/run"
+    note = {"alert.kubewhy.internal/resolved-at": "2026-01-01T01:00:00Z"}
+    assert kube.merge(path, {"metadata": {"annotations": note}}).is_success
+
+    def noted(found: dict[str, Any]) -> bool:
+        listed = found["status"]["conditions"]
+        return any(each["type"] == "AlertResolved" and each["status"] == "True" for each in listed)
+
+    found = runner.wait_for(kube, namespace, "run", noted)
+    assert runner.succeeded(found) == end

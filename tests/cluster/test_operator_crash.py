@@ -94,7 +94,7 @@ def test_a_killed_operator_ends_the_run_after_its_restart(
         kube.create(runner.investigation(namespace, "run"))
         first.process.wait(timeout=40)
         assert first.process.returncode == 137, first.log()[-3:]
-    assert not runner.succeeded(runner.read(kube, namespace, "run")).get("status") == "True"
+    assert runner.succeeded(runner.read(kube, namespace, "run")).get("status") != "True"
 
     with runner.running(kube, tmp_path, _environment(tmp_path)):
         found = runner.wait_for(kube, namespace, "run", runner.ended, seconds=60)

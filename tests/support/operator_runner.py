@@ -33,6 +33,7 @@ QUICK = {
     "KUBEWHY_LIST_SECONDS": "2",
     "KUBEWHY_LEASE_SECONDS": "6",
     "KUBEWHY_RENEW_SECONDS": "2",
+    "KUBEWHY_TEND_SECONDS": "2",
     "KUBEWHY_CONCURRENT": "10",
 }
 """The periods that tests run with (faults.md §2.2)."""

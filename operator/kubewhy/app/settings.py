@@ -35,6 +35,8 @@ class Settings:
     """Tool calls of one step at work at once."""
     list_seconds: int = 60
     """Period of the LIST that finds what the watch has lost."""
+    tend_seconds: int = 300
+    """Period in which finished Investigations are looked at: end of life, alerts that resolved since."""
     lease_seconds: int = 15
     """How long a replica is taken to be alive after it has renewed its Lease."""
     renew_seconds: int = 5

@@ -290,6 +290,16 @@ class Investigations(Protocol):
     async def unfinished(self) -> Sequence[snapshots.Snapshot]:
         """All Investigations that have not finished, oldest first."""
 
+    def finished(self) -> AsyncIterator[Mapping[str, Any]]:
+        """All Investigations that have finished, as the API server holds them, read page by page."""
+
+    async def delete(self, key: RunKey, *, resource_version: str) -> None:
+        """Delete the object if it is still that one at that version.
+
+        Raises:
+            errors.ApiConflict: somebody wrote in between.
+        """
+
     async def write_status(
         self, key: RunKey, status: Mapping[str, Any], *, resource_version: str
     ) -> str:

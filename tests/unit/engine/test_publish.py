@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -41,6 +41,13 @@ class Store:
 
     async def unfinished(self) -> list[snapshots.Snapshot]:
         raise AssertionError("the publisher never lists")
+
+    async def finished(self) -> AsyncIterator[Mapping[str, Any]]:
+        raise AssertionError("the publisher never lists")
+        yield {}
+
+    async def delete(self, key: snapshots.RunKey, *, resource_version: str) -> None:
+        raise AssertionError(f"the publisher never deletes, here {key} at {resource_version}")
 
     async def write_status(
         self, key: snapshots.RunKey, status: Mapping[str, Any], *, resource_version: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from kubewhy import errors
@@ -15,6 +15,9 @@ PAGE = 100
 
 UNFINISHED = "status.finished!=true"
 """Field selector that also matches objects without a status (measured; kubernetes-api.md §1.4)."""
+
+
+FINISHED = "status.finished=true"
 
 
 class KubeInvestigations:
@@ -33,14 +36,36 @@ class KubeInvestigations:
     async def unfinished(self) -> Sequence[snapshots.Snapshot]:
         """See `ports.Investigations.unfinished`."""
         found: list[snapshots.Snapshot] = []
+        async for page in self._pages(UNFINISHED):
+            found += [snapshots.read(item) for item in page]
+        return sorted(found, key=lambda each: (each.created, each.key.name))
+
+    async def _pages(self, selector: str) -> AsyncIterator[list[Mapping[str, Any]]]:
         token = ""
         while True:
-            query: client.Query = {"fieldSelector": UNFINISHED, "limit": PAGE, "continue": token}
+            query: client.Query = {"fieldSelector": selector, "limit": PAGE, "continue": token}
             page = await self._api.request("GET", _ALL, query=query)
-            found += [snapshots.read(item) for item in page["items"]]
+            yield page["items"]
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
-                return sorted(found, key=lambda each: (each.created, each.key.name))
+                return
+
+    async def finished(self) -> AsyncIterator[Mapping[str, Any]]:
+        """See `ports.Investigations.finished`."""
+        async for page in self._pages(FINISHED):
+            for item in page:
+                yield item
+
+    async def delete(self, key: ports.RunKey, *, resource_version: str) -> None:
+        """See `ports.Investigations.delete`."""
+        conditions = {"uid": key.uid, "resourceVersion": resource_version}
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": conditions,
+            "propagationPolicy": "Background",
+        }
+        await self._api.request("DELETE", _path(key), body=options)
 
     async def write_status(
         self, key: ports.RunKey, status: Mapping[str, Any], *, resource_version: str
