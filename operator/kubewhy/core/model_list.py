@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import pydantic
@@ -44,6 +44,10 @@ _Parameter = Literal[
     "vertex_location",
     "vertex_project",
 ]
+
+
+PARAMETERS: tuple[str, ...] = get_args(_Parameter)
+"""What `parameters` of an entry may name: nothing that could replace the key, the messages or the limits."""
 
 
 class _Part(pydantic.BaseModel):
