@@ -19,6 +19,9 @@ _COMPLAINT_SECONDS = 3600
 _VAGUE = frozenset(
     {"BackOff", "Unhealthy", "Failed", "FailedSync", "FailedGetResourceMetric", "NodeNotReady"}
 )
+_BEFORE_START = frozenset(
+    {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedScheduling"}
+)
 _IGNORED = frozenset({"MissingClusterDNS", "DNSConfigForming"})
 _KNOWN = frozenset(
     {
@@ -136,11 +139,9 @@ def warning(found: case.Case) -> Diagnosis | None:
     if found.first("PodsReady"):
         return None
     for item in found.of("KubeEvent", type="Warning"):
-        if not containers.recent(item) or item.get("reason") in {
-            "BackOff",
-            "MissingClusterDNS",
-            "DNSConfigForming",
-        }:
+        reason = item.get("reason")
+        over = reason in _BEFORE_START and containers.started(found, item.fact.object)
+        if over or not containers.recent(item) or reason in _IGNORED | {"BackOff"}:
             continue
         owner = found.owner(item)
         return Diagnosis(
