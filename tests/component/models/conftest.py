@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from kubewhy.core import messages, model_list, tools
 KEY = "sk-CANARY-0123456789"
 LOADING_SECONDS = 400
 """For the first test of a session, which loads LiteLLM on a machine that may be busy."""
+
+_NETWORK_EVENTS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 
 SPEC = tools.ToolSpec(
     name="look",
@@ -43,17 +47,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Loading:
+    """The runtime with LiteLLM loaded, and what was seen while it loaded with the network blocked."""
+
+    runtime: runtime.Runtime
+    module: Any
+    was_there_before: bool
+    network_uses: tuple[str, ...]
+
+
 @pytest.fixture(scope="session")
-def litellm() -> Iterator[runtime.Runtime]:
-    """The one runtime, with LiteLLM loaded."""
+def loading() -> Iterator[Loading]:
+    """Load LiteLLM; each use of the network on the way is noted and refused."""
+    uses: list[str] = []
+    blocked = [True]
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if blocked[0] and event in _NETWORK_EVENTS:
+            uses.append(f"{event} {args}")
+            raise OSError("refused while LiteLLM is loaded")
+
+    before = "litellm" in sys.modules
+    sys.addaudithook(hook)
     loaded = runtime.Runtime()
-    asyncio.run(_load(loaded))
-    yield loaded
+    try:
+        module = asyncio.run(_load(loaded))
+    finally:
+        blocked[0] = False
+    yield Loading(runtime=loaded, module=module, was_there_before=before, network_uses=tuple(uses))
     asyncio.run(loaded.stop())
 
 
-async def _load(loaded: runtime.Runtime) -> None:
-    await loaded.ready()
+async def _load(loaded: runtime.Runtime) -> Any:
+    return await loaded.ready()
 
 
 @pytest.fixture(scope="session")
@@ -140,9 +167,9 @@ def _request(turn: str, *, final: bool = False) -> messages.ModelRequest:
 
 
 @pytest.fixture
-def asker(litellm: runtime.Runtime, server: scripted_process.ScriptedServer) -> Asker:
+def asker(loading: Loading, server: scripted_process.ScriptedServer) -> Asker:
     """What most tests of this folder need."""
-    return Asker(litellm, server)
+    return Asker(loading.runtime, server)
 
 
 @pytest.fixture
