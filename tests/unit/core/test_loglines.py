@@ -88,13 +88,32 @@ LOGFMT = 'level=info msg=up\nlevel=error msg="write failed" err="no space left o
     ("log", "error", "message"),
     [
         pytest.param(PYTHON, "RuntimeError", "DB_HOST is unset", id="python"),
-        pytest.param(PYTHON_CHAINED, "app.errors.StartError", "can't reach ledger:5432", id="python-chained"),
-        pytest.param(JAVA, "java.lang.IllegalStateException", "property shop.region is missing", id="java-caused-by"),
-        pytest.param(JAVA_LOGGED, "java.net.UnknownHostException", "ledger: Name or service not known", id="java-logged"),
-        pytest.param(GO, "panic", "runtime error: invalid memory address or nil pointer dereference", id="go"),
+        pytest.param(
+            PYTHON_CHAINED, "app.errors.StartError", "can't reach ledger:5432", id="python-chained"
+        ),
+        pytest.param(
+            JAVA,
+            "java.lang.IllegalStateException",
+            "property shop.region is missing",
+            id="java-caused-by",
+        ),
+        pytest.param(
+            JAVA_LOGGED,
+            "java.net.UnknownHostException",
+            "ledger: Name or service not known",
+            id="java-logged",
+        ),
+        pytest.param(
+            GO, "panic", "runtime error: invalid memory address or nil pointer dereference", id="go"
+        ),
         pytest.param(NODE, "TypeError", "tenant is undefined", id="node"),
         pytest.param(RUBY, "KeyError", "no rate for EUR", id="ruby"),
-        pytest.param(DOTNET, "System.Net.Sockets.SocketException", "Connection refused ledger:5672", id="dotnet-inner"),
+        pytest.param(
+            DOTNET,
+            "System.Net.Sockets.SocketException",
+            "Connection refused ledger:5672",
+            id="dotnet-inner",
+        ),
         pytest.param(PHP, "RuntimeException", "no such tenant", id="php"),
         pytest.param(RUST, "panic", "no shard for key 7", id="rust"),
         pytest.param(RUST_OLD, "panic", "no shard for key 7", id="rust-before-1.73"),
@@ -104,12 +123,21 @@ LOGFMT = 'level=info msg=up\nlevel=error msg="write failed" err="no space left o
         pytest.param(KLOG, "", "no such secret", id="klog"),
         pytest.param(JSON, "", "cannot open pool: password rejected", id="json"),
         pytest.param(LOGFMT, "", "write failed: no space left on device", id="logfmt"),
-        pytest.param("up\n2026-11-30T20:00:00Z FATAL no route to shard 3\nbye", "", "no route to shard 3", id="fatal-word"),
-        pytest.param("up\n[ERROR] could not bind\nshutting down", "", "could not bind", id="error-word"),
-        pytest.param("up\nlistening failed on 80\nbye", "", "listening failed on 80", id="words-of-failure"),
+        pytest.param(
+            "up\n2026-11-30T20:00:00Z FATAL no route to shard 3\nbye",
+            "",
+            "no route to shard 3",
+            id="fatal-word",
+        ),
+        pytest.param(
+            "up\n[ERROR] could not bind\nshutting down", "", "could not bind", id="error-word"
+        ),
+        pytest.param(
+            "up\nlistening failed on 80\nbye", "", "listening failed on 80", id="words-of-failure"
+        ),
         pytest.param("one\ntwo\n", "", "two", id="last-line"),
     ],
-)  # fmt: skip
+)
 def test_cause_of_each_shape(log: str, error: str, message: str) -> None:
     lines = [loglines.clean(line) for line in log.split("\n")]
     found = loglines.cause(lines)
@@ -126,7 +154,11 @@ def test_the_last_error_wins() -> None:
 
 
 def test_an_error_that_was_survived_loses_against_a_later_fatal_line() -> None:
-    lines = [*PYTHON.split("\n"), *(f"request {number} served" for number in range(30)), "FATAL licence expired"]
+    lines = [
+        *PYTHON.split("\n"),
+        *(f"request {number} served" for number in range(30)),
+        "FATAL licence expired",
+    ]
     found = loglines.cause(lines)
     assert found is not None
     assert found.message == "licence expired"
@@ -144,7 +176,11 @@ def test_no_lines_no_cause() -> None:
 
 
 def test_excerpt_keeps_the_error_its_context_and_the_end() -> None:
-    lines = [f"line {number}" for number in range(500)] + PYTHON.split("\n") + [f"end {number}" for number in range(9)]
+    lines = (
+        [f"line {number}" for number in range(500)]
+        + PYTHON.split("\n")
+        + [f"end {number}" for number in range(9)]
+    )
     shown = loglines.excerpt(lines, most=30)
     assert len(shown) <= 30
     assert "RuntimeError: DB_HOST is unset" in shown
@@ -155,7 +191,7 @@ def test_excerpt_keeps_the_error_its_context_and_the_end() -> None:
 
 def test_excerpt_of_a_long_stack_keeps_the_decisive_line() -> None:
     frames = [f"\tat com.shop.Deep.call{number}(Deep.java:{number})" for number in range(150)]
-    lines = ["Exception in thread \"main\" java.lang.StackOverflowError: too deep", *frames]
+    lines = ['Exception in thread "main" java.lang.StackOverflowError: too deep', *frames]
     assert "java.lang.StackOverflowError" in loglines.excerpt(lines, most=12)[0]
 
 
@@ -173,7 +209,10 @@ def test_any_text_is_read_without_fault(lines: list[str]) -> None:
     assert len(loglines.excerpt(cleaned, most=12)) <= 12
 
 
-@pytest.mark.parametrize("part", ["at ", "Error: ", "a.", "Traceback (most recent call last):", "Fatal error: ", "x:1:in `"])
+@pytest.mark.parametrize(
+    "part",
+    ["at ", "Error: ", "a.", "Traceback (most recent call last):", "Fatal error: ", "x:1:in `"],
+)
 def test_hostile_lines_take_linear_time(part: str) -> None:
     lines = [loglines.clean(part * 500)] * 400
     began = time.process_time()

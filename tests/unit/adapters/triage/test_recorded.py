@@ -103,9 +103,11 @@ async def test_the_answer_fits_the_schema_and_says_once_that_no_language_model_w
 async def test_an_answer_never_outlives_its_facts(name: str) -> None:
     """The same conversation with emptied results: nothing may be claimed any more."""
     emptied = tuple(
-        messages.Message(role=item.role, text=_emptied(item.text), call_id=item.call_id)
-        if item.role is messages.Role.TOOL
-        else item
+        (
+            messages.Message(role=item.role, text=_emptied(item.text), call_id=item.call_id)
+            if item.role is messages.Role.TOOL
+            else item
+        )
         for item in _history(_recorded(name))
     )
     values = await _conclude(emptied)
@@ -127,21 +129,39 @@ def _emptied(text: str) -> str:
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        pytest.param("R05", r"(?m)^(> \w+): .*$", r"\1: the flux is out of phase", "the flux is out of phase", id="log line"),
+        pytest.param(
+            "R05",
+            r"(?m)^(> \w+): .*$",
+            r"\1: the flux is out of phase",
+            "the flux is out of phase",
+            id="log line",
+        ),
         pytest.param("R01", r"limits\.memory: \d+Mi|limitMemory=\d+Mi", None, "77Mi", id="limit"),
-        pytest.param("P01", r"Insufficient cpu", "Insufficient example.com/tape", "insufficient example.com/tape", id="event"),
-        pytest.param("R07", r"exitCode=\S+", "exitCode=143", "liveness", id="exit code is not the cause"),
+        pytest.param(
+            "P01",
+            r"Insufficient cpu",
+            "Insufficient example.com/tape",
+            "insufficient example.com/tape",
+            id="event",
+        ),
+        pytest.param(
+            "R07", r"exitCode=\S+", "exitCode=143", "liveness", id="exit code is not the cause"
+        ),
     ],
-)  # fmt: skip
+)
 async def test_changing_a_result_changes_the_answer(
     name: str, old: str, new: str | None, said: str
 ) -> None:
     history = _history(_recorded(name))
     before = await _conclude(history)
     changed = tuple(
-        messages.Message(role=item.role, text=_changed(item.text, old, new), call_id=item.call_id)
-        if item.role is messages.Role.TOOL
-        else item
+        (
+            messages.Message(
+                role=item.role, text=_changed(item.text, old, new), call_id=item.call_id
+            )
+            if item.role is messages.Role.TOOL
+            else item
+        )
         for item in history
     )
     after = await _conclude(changed)
