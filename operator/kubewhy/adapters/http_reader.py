@@ -1,30 +1,32 @@
-"""HTTP GET for tools, with aiohttp: bounded time and size, no redirects, no cookies, no proxies unless asked for."""
+"""HTTP GET with aiohttp, bounded in time and size: implements `core.ports.HttpReader`.
+
+Redirects are not followed, so that headers go to no other host than the one asked; proxies of the environment are not
+used; cookies are not kept. Bodies are asked for uncompressed, so that the size limit is one of memory too.
+"""
 
 from __future__ import annotations
 
-import ssl
 import urllib.parse
 from collections.abc import Mapping
+from typing import Final
 
 import aiohttp
 
+import kubewhy
 from kubewhy import errors
-from kubewhy.core import ports, tools
+from kubewhy.core import ports, untrusted
 
-CONNECTIONS = 32
-"""Connections open at once, over all hosts."""
+CONNECTIONS: Final = 32
+"""Most connections at once; further requests wait within their time limit."""
 
-_CHUNK = 64 * 1024
-_HEADER = 16 * 1024
+_CHUNK: Final = 64 * 1024
+_PLAIN: Final = ("", "identity")
 
 
 class HttpReader:
-    """See `ports.HttpReader`. One session for all requests, opened by the first one; `close` ends it."""
+    """See `core.ports.HttpReader`. Used within one event loop; `close` ends its connections."""
 
-    def __init__(self, *, use_proxies: bool = False, tls: ssl.SSLContext | None = None) -> None:
-        """Read without proxies unless `use_proxies`, which takes them from the environment."""
-        self._use_proxies = use_proxies
-        self._tls: ssl.SSLContext | bool = tls or True
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(
@@ -36,76 +38,83 @@ class HttpReader:
         timeout_seconds: float = 20.0,
         limit_bytes: int = 8 * 1024 * 1024,
     ) -> ports.HttpReply:
-        """See `ports.HttpReader.get`."""
-        place = _place(url)
-        timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        """See `core.ports.HttpReader.get`; a longer body is cut and the connection is given up."""
+        host = _host(url)
         try:
             async with self._opened().get(
-                url, params=params, headers=headers, timeout=timeout, allow_redirects=False
+                url,
+                params=params,
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+                allow_redirects=False,
             ) as response:
-                body, truncated = await _read(response, limit_bytes)
-        except TimeoutError as error:
-            raise errors.ToolFailure(
-                tools.ToolStatus.TIMED_OUT, f"{place} gave no answer within {timeout_seconds:g} s"
-            ) from error
+                return await _reply(response, host, limit_bytes)
+        except TimeoutError:
+            text = f"{host} gave no complete answer within {timeout_seconds:g} s"
+            raise errors.ToolFailure("TimedOut", text) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise errors.ToolFailure(
-                tools.ToolStatus.ERROR, f"{place} can't be read: {_cause(error)}"
-            ) from error
-        return ports.HttpReply(
-            status=response.status,
-            headers={name.lower(): value for name, value in response.headers.items()},
-            body=body,
-            truncated=truncated,
-        )
+            raise errors.ToolFailure("Error", f"{host} can't be read: {_cause(error)}") from None
 
     async def close(self) -> None:
-        """End the session and its connections; a later request opens a new one."""
+        """End all connections; a later `get` opens new ones."""
         session, self._session = self._session, None
         if session:
             await session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
+        # Made at the first use, because a session belongs to the loop it was made in.
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls),
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=self._use_proxies,
-                # A compressed body would be measured only after it has grown.
-                headers={"Accept-Encoding": "identity", "User-Agent": "kubewhy"},
-                max_line_size=_HEADER,
-                max_field_size=_HEADER,
+                headers={
+                    "Accept-Encoding": "identity",
+                    "User-Agent": f"kubewhy/{kubewhy.__version__}",
+                },
+                auto_decompress=False,
+                trust_env=False,
             )
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+def _host(url: str) -> str:
+    """Host and port, for messages: the rest of an address may hold credentials.
+
+    Raises:
+        errors.ToolFailure: it is no http or https address.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            port = f":{parts.port}" if parts.port else ""
+            return f"{parts.scheme}://{parts.hostname}{port}"
+    except ValueError:
+        pass
+    raise errors.ToolFailure("Error", "the address is no http or https URL with a host")
+
+
+async def _reply(response: aiohttp.ClientResponse, host: str, limit_bytes: int) -> ports.HttpReply:
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in _PLAIN:
+        text = f"{host} answered in the encoding {encoding[:40]!r}, which was not asked for"
+        raise errors.ToolFailure("Error", text)
     body = bytearray()
     async for chunk in response.content.iter_chunked(_CHUNK):
         body += chunk
-        if len(body) > limit:
+        if len(body) > limit_bytes:
             response.close()
-            return bytes(body[:limit]), True
-    return bytes(body), False
-
-
-def _place(url: str) -> str:
-    """Host and port: all that an error may show, since the rest can hold credentials."""
-    try:
-        parsed = urllib.parse.urlsplit(url)
-        host, port = parsed.hostname, parsed.port
-    except ValueError:
-        host, port = None, None
-    if not host or not url.startswith(("http://", "https://")):
-        raise errors.ToolFailure(
-            tools.ToolStatus.ERROR, "the address is no http:// or https:// address with a host"
-        )
-    return f"{host}:{port}" if port else host
+            break
+    return ports.HttpReply(
+        status=response.status,
+        headers={name.lower(): value for name, value in response.headers.items()},
+        body=bytes(body[:limit_bytes]),
+        truncated=len(body) > limit_bytes,
+    )
 
 
 def _cause(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"no connection: {error.os_error.strerror or error.os_error}"
-    return str(error) or type(error).__name__
+    if isinstance(error, aiohttp.InvalidURL):
+        return "its address is no valid URL"
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
+        return untrusted.clean_line(error.os_error.strerror)[:300]
+    return untrusted.clean_line(str(error))[:300] or type(error).__name__

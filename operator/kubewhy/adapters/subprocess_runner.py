@@ -1,80 +1,51 @@
-"""Runs programs for tools: no shell, an environment of their own, bounded time and output, nothing left behind.
+"""Runs one program without a shell, bounded in time and output: implements `core.ports.ProcessRunner`.
 
-The output is read as it comes, and only its head and tail are kept, so a program that writes without end costs no
-memory. Its own process group is stopped when time is up; a child that left the group is found by a mark in its
-environment. The wait never depends on the output's end, which such a child could hold back for ever.
+The program gets a session and process group of its own, nothing on standard input, and only the variables it is given.
+Output is read by the event loop as it comes, so the program never waits for us, and memory stays flat. Whatever ends
+the run (its own end, the time limit, cancellation), nothing of its process group is left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
-import fcntl
+import errno
 import os
-import re
-import secrets
-import shutil
+import resource
 import signal
-import subprocess
-from collections import deque
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from typing import Final
 
 from kubewhy import errors
-from kubewhy.core import ports, tools, untrusted
+from kubewhy.adapters import bounded_output
+from kubewhy.core import ports, tools
 
-READ_LIMIT = 256 * 1024 * 1024
-"""Bytes of output after which a program is stopped (faults.md 60)."""
+GRACE_SECONDS: Final = 1.0
+"""Between SIGTERM and SIGKILL."""
+DRAIN_SECONDS: Final = 0.3
+"""How long output is still read when the program has ended but something it started holds its output open."""
+MEMORY_BYTES: Final = 1024**3
+"""Most memory that a program may write to; HolmesGPT's limit is 800 MB (toolsets.md §5.4)."""
+FILE_BYTES: Final = 64 * 1024**2
+"""Largest file that a program may write."""
 
-GRACE_SECONDS = 1.0
-"""From SIGTERM to SIGKILL, and the wait for the output's end after the program has ended."""
-
-SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
-"""Where programs are looked for when the environment has no PATH."""
-
-MARK = "KUBEWHY_CALL"
-"""Environment variable by which a call's processes are known."""
-
-_CHUNK = 256 * 1024
-_PIPE = 1024 * 1024
-_CUT = 4096
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,16}[@-~]|[\]PX^_][^\x07\x1b\n]{0,2048}(?:\x07|\x1b\\)|[ -/]{0,4}[0-Z\\^-~])"
-)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one program may use, in bytes and counts; the kernel enforces them (see prlimit(1)).
-
-    `memory` bounds the private data of each process. `processes` counts all processes of the user and doesn't bind
-    root.
-    """
-
-    memory: int = 1024 * 1024 * 1024
-    file: int = 64 * 1024 * 1024
-    open_files: int = 1024
-    processes: int = 1024
-
-    def arguments(self) -> tuple[str, ...]:
-        """Options of prlimit(1), which sets the limits before the program starts."""
-        return (
-            f"--data={self.memory}",
-            f"--fsize={self.file}",
-            f"--nofile={self.open_files}",
-            f"--nproc={self.processes}",
-            "--core=0",
-            "--",
-        )
+_CHUNK: Final = 256 * 1024
 
 
 class SubprocessRunner:
-    """See `ports.ProcessRunner`. Where prlimit(1) is missing, only time and output are bounded."""
+    """See `core.ports.ProcessRunner`.
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        prlimit = shutil.which("prlimit", path=SEARCH_PATH)
-        self._prefix = (prlimit, *(limits or Limits()).arguments()) if prlimit else ()
+    Programs are looked for in this process's PATH, and get a home that doesn't exist, so that they find nobody's
+    credentials there.
+    """
+
+    def __init__(self, *, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._memory = memory_bytes
+        self._base = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": "/nonexistent",
+            "LANG": "C.UTF-8",
+        }
 
     async def run(
         self,
@@ -84,235 +55,131 @@ class SubprocessRunner:
         timeout_seconds: float,
         limit_bytes: int = tools.STORED_TEXT_BYTES,
     ) -> ports.ProcessResult:
-        """See `ports.ProcessRunner.run`."""
-        program = _program(argv, environment)
-        mark = secrets.token_hex(16)
-        command = (*self._prefix, program, *argv[1:])
-        reading, writing = _pipe()
-        try:
-            try:
-                process = _start(command, {**environment, MARK: mark}, writing)
-            finally:
-                os.close(writing)
-            call = _Call(process, reading, Output(limit_bytes), mark)
-            try:
-                return await call.finish(timeout_seconds)
-            finally:
-                call.leave()
-        finally:
-            os.close(reading)
-
-
-class Output:
-    """Head and tail of a stream of bytes within `limit`, and the count of all that passed."""
-
-    def __init__(self, limit: int) -> None:
-        self.total = 0
-        self._limit = limit
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
-
-    @property
-    def truncated(self) -> bool:
-        """Whether something was left out."""
-        return self.total > self._limit
-
-    def add(self, data: bytes) -> None:
-        """Take the next piece."""
-        self.total += len(data)
-        room = self._limit // 2 - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
-        if not data:
-            return
-        self._tail.append(data)
-        self._tail_bytes += len(data)
-        most = self._limit - self._limit // 2
-        while self._tail_bytes - len(self._tail[0]) >= most:
-            self._tail_bytes -= len(self._tail.popleft())
-
-    def text(self) -> str:
-        """The kept text without escape sequences and control characters; a cut is made between lines and said."""
-        tail = b"".join(self._tail)[-(self._limit - self._limit // 2) :]
-        if not self.truncated:
-            return _clean(bytes(self._head) + tail)
-        head, tail = _whole_head(bytes(self._head)), _whole_tail(tail)
-        left_out = self.total - len(head) - len(tail)
-        return f"{_clean(head)}\n[{left_out} bytes left out]\n{_clean(tail)}"
-
-
-class _Call:
-    """One running program: reads its output, waits for its end, stops it."""
-
-    def __init__(
-        self, process: subprocess.Popen[bytes], reading: int, output: Output, mark: str
-    ) -> None:
-        self._process = process
-        self._reading = reading
-        self._output = output
-        self._mark = mark
-        self._loop = asyncio.get_running_loop()
-        self._pidfd = os.pidfd_open(process.pid)
-        self._ended = asyncio.Event()
-        self._closed = asyncio.Event()
-        self._enough = asyncio.Event()
-        self._loop.add_reader(self._pidfd, self._end)
-        self._loop.add_reader(reading, self._read)
-
-    async def finish(self, seconds: float) -> ports.ProcessResult:
-        """Wait for the end or the time-out, stop what is left, and say what came of it."""
-        in_time = await self._wait(seconds, self._ended, self._enough)
-        if not self._ended.is_set():
-            await self._stop()
-        note = await self._drain()
-        self._process.wait()
-        text = self._output.text()
+        """See `core.ports.ProcessRunner.run`; takes at most a second and a half more than the time limit."""
+        output = bounded_output.BoundedOutput(limit_bytes)
+        async with _pipe(output) as (write_end, ended):
+            process = await self._start(argv, {**self._base, **environment}, write_end)
+            timed_out = await _finish(process, ended, timeout_seconds)
+        text, truncated = output.text()
         return ports.ProcessResult(
-            exit_code=self._process.returncode,
-            output=f"{text.rstrip()}\n[{note}]".lstrip() if note else text,
-            total_bytes=self._output.total,
-            truncated=self._output.truncated,
-            timed_out=not in_time,
+            exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+            output=text,
+            total_bytes=output.total,
+            truncated=truncated,
+            timed_out=timed_out,
         )
 
-    def leave(self) -> None:
-        """Give everything back at once; also where the wait was cancelled and the program still runs."""
-        self._loop.remove_reader(self._reading)
-        self._loop.remove_reader(self._pidfd)
-        if self._process.poll() is None:
-            self._signal(signal.SIGKILL)
-            self._loop.add_reader(self._pidfd, self._reap)
-        else:
-            os.close(self._pidfd)
-
-    def _end(self) -> None:
-        # The descriptor stays readable, so a reader that is left in place would never rest.
-        self._loop.remove_reader(self._pidfd)
-        self._ended.set()
-
-    def _reap(self) -> None:
-        self._loop.remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        self._process.wait()
-
-    def _read(self) -> None:
+    async def _start(
+        self, argv: Sequence[str], environment: Mapping[str, str], write_end: int
+    ) -> asyncio.subprocess.Process:
+        program = argv[0] if argv else ""
         try:
-            data = os.read(self._reading, _CHUNK)
-        except BlockingIOError:
-            return
-        if not data:
-            self._loop.remove_reader(self._reading)
-            self._closed.set()
-            return
-        self._output.add(data)
-        if self._output.total > READ_LIMIT:
-            self._enough.set()
-
-    async def _stop(self) -> None:
-        self._signal(signal.SIGTERM)
-        if not await self._wait(GRACE_SECONDS, self._ended):
-            self._signal(signal.SIGKILL)
-            await self._wait(GRACE_SECONDS, self._ended)
-
-    async def _drain(self) -> str:
-        """Read what is left after the program's end; children that still hold the output are ended.
-
-        Returns:
-            A remark for the reader, "" where there is nothing to remark.
-        """
-        remark = ""
-        if self._enough.is_set():
-            remark = f"stopped after {self._output.total} bytes of output"
-        if await self._wait(0.05, self._closed):
-            return remark
-        self._signal(signal.SIGKILL)
-        if not await self._wait(0.05, self._closed):
-            _end_marked(self._mark)
-            await self._wait(GRACE_SECONDS, self._closed)
-        return remark or "the program ended and left children behind, which were ended too"
-
-    def _signal(self, number: signal.Signals) -> None:
-        # The leader is not reaped yet, so its group's number can't belong to anybody else.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-    async def _wait(self, seconds: float, *events: asyncio.Event) -> bool:
-        waits = [asyncio.ensure_future(event.wait()) for event in events]
-        try:
-            done, _ = await asyncio.wait(
-                waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                env=environment,
+                cwd="/",
+                start_new_session=True,
             )
+        except (OSError, ValueError, TypeError) as error:
+            raise errors.ToolFailure("Error", _not_started(program, error)) from None
         finally:
-            for wait in waits:
-                wait.cancel()
-        return bool(done)
+            os.close(write_end)
+        # Not in the child before exec: code between fork and exec can deadlock in a process with threads.
+        _limit(process.pid, resource.RLIMIT_DATA, self._memory)
+        _limit(process.pid, resource.RLIMIT_FSIZE, FILE_BYTES)
+        _limit(process.pid, resource.RLIMIT_CORE, 0)
+        return process
 
 
-def _program(argv: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The program's full path, so that a missing one is told from one that fails."""
-    if not argv or not argv[0]:
-        raise errors.ToolFailure(tools.ToolStatus.ERROR, "there is no program to run")
-    path = environment.get("PATH") or SEARCH_PATH
-    found = shutil.which(argv[0], path=path)
-    if found is None:
-        raise errors.ToolFailure(
-            tools.ToolStatus.ERROR,
-            f"the program {argv[0]!r} is not in {path}: install it in the operator's image",
-        )
-    return found
+@contextlib.asynccontextmanager
+async def _pipe(
+    output: bounded_output.BoundedOutput,
+) -> AsyncIterator[tuple[int, asyncio.Event]]:
+    """A pipe that flows into `output`: the end to write to, which the caller closes, and its end as an event."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
+    def read() -> None:
+        try:
+            data = os.read(read_end, _CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        if data:
+            output.add(data)
+            return
+        loop.remove_reader(read_end)
+        ended.set()
 
-def _pipe() -> tuple[int, int]:
-    reading, writing = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(reading, False)
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, _PIPE)
-    return reading, writing
-
-
-def _start(
-    argv: Sequence[str], environment: Mapping[str, str], output: int
-) -> subprocess.Popen[bytes]:
+    loop.add_reader(read_end, read)
     try:
-        return subprocess.Popen(  # noqa: S603 - a list of words, never a shell
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=dict(environment),
-            cwd="/",
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        program = argv[argv.index("--") + 1] if "--" in argv else argv[0]
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise errors.ToolFailure(
-            tools.ToolStatus.ERROR, f"the program {program!r} can't be started: {reason}"
-        ) from error
+        yield write_end, ended
+    finally:
+        loop.remove_reader(read_end)
+        os.close(read_end)
 
 
-def _end_marked(mark: str) -> None:
-    """End the processes that carry the mark but left the program's group."""
-    wanted = f"{MARK}={mark}".encode()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(folder.name), signal.SIGKILL)
+async def _finish(
+    process: asyncio.subprocess.Process, ended: asyncio.Event, timeout_seconds: float
+) -> bool:
+    """Wait for the end of program and output, or make one; whether the time limit did."""
+    timed_out = False
+    try:
+        if not await _within(timeout_seconds, process.wait()):
+            timed_out = True
+            _signal(process.pid, signal.SIGTERM)
+            await _within(GRACE_SECONDS, process.wait())
+        if process.returncode is not None:
+            await _within(DRAIN_SECONDS, ended.wait())
+    finally:
+        # Not only the program: what it has started in its group ends with it.
+        _signal(process.pid, signal.SIGKILL)
+        if await _within(GRACE_SECONDS, process.wait()):
+            _reap(process.pid)
+    if timed_out:
+        await _within(DRAIN_SECONDS, ended.wait())
+    return timed_out
 
 
-def _clean(data: bytes) -> str:
-    return untrusted.clean(_ESCAPES.sub("", data.decode("utf-8", "replace")))
+async def _within(seconds: float, wait: Awaitable[object]) -> bool:
+    """Whether `wait` ended in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await wait
+    except TimeoutError:
+        return False
+    return True
 
 
-def _whole_head(data: bytes) -> bytes:
-    """Without the line that was cut, so that no half of a credential passes the redaction."""
-    end = data.rfind(b"\n")
-    return data[: end if end >= 0 else max(0, len(data) - _CUT)]
+def _signal(group: int, number: signal.Signals) -> None:
+    """Signal what is left of the group; a number just freed is not given out again so soon."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
-def _whole_tail(data: bytes) -> bytes:
-    start = data.find(b"\n")
-    return data[start + 1 if start >= 0 else min(len(data), _CUT) :]
+def _reap(group: int) -> None:
+    """Collect orphans of the group: where this process is the container's first, they are its children now."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+
+
+def _limit(pid: int, kind: int, most: int) -> None:
+    # It may have ended already; and where the system has no prlimit, it runs without.
+    with contextlib.suppress(OSError, AttributeError):
+        resource.prlimit(pid, kind, (most, most))
+
+
+def _not_started(program: str, error: Exception) -> str:
+    name = program[:200] or "a program without a name"
+    if isinstance(error, FileNotFoundError):
+        return f"{name} can't be started: there is no such program; install it in kubewhy's image"
+    if isinstance(error, PermissionError):
+        return f"{name} can't be started: it is not executable for kubewhy's user"
+    if isinstance(error, OSError) and error.errno == errno.E2BIG:
+        return f"{name} can't be started: its arguments are too long; pass shorter ones"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{name} can't be started: {reason}"
