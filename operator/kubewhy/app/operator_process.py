@@ -9,7 +9,7 @@ import functools
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any
 
 from kubewhy import errors
@@ -17,7 +17,7 @@ from kubewhy.adapters.kube import client, config, journal, kube_events, leases, 
 from kubewhy.app import clock, health, metrics, models, toolbox, watch, workbench
 from kubewhy.app.settings import Settings
 from kubewhy.core import ports, snapshots
-from kubewhy.engine import inbox, investigate, supervisor
+from kubewhy.engine import inbox, investigate, supervisor, tend
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ class Operator:
     def __init__(self, settings: Settings, access: config.Access, api: client.KubeClient) -> None:
         self.settings = settings
         self._toolbox = toolbox.Toolbox(settings)
+        self._catalogue = models.load(settings.models_file, os.environ)
         self.metrics = metrics.Metrics()
         self.clock = clock.SystemClock()
         self._store = status_store.KubeInvestigations(api)
@@ -52,7 +53,7 @@ class Operator:
                 settings,
                 api,
                 self.clock,
-                catalogue=models.load(settings.models_file, os.environ),
+                catalogue=self._catalogue,
                 toolbox=self._toolbox,
             ),
             listeners=(self.metrics.on_event,),
@@ -71,11 +72,12 @@ class Operator:
         """Work until `stop` is set; then give back every claim.
 
         Raises:
-            RuntimeError: the watch ended by itself.
+            RuntimeError: the watch or a background task ended by itself; only a restart helps.
         """
         async with contextlib.AsyncExitStack() as stack:
             await self._serve(stack)
             stack.push_async_callback(self._toolbox.close)
+            stack.push_async_callback(self._catalogue.close)
             await self._toolbox.check()
             await self._leases.renew()
             self._watch.start()
@@ -85,11 +87,11 @@ class Operator:
                 self._list(),
                 self._measure_lag(),
                 self._toolbox.keep_checking(),
+                tend.keep_tending(self._store, self.clock, self.settings.tend_seconds),
             )
-            for work in works:
-                await stack.enter_async_context(_background(work))
+            tasks = [await stack.enter_async_context(_background(work)) for work in works]
             try:
-                await self._until(stop)
+                await self._until(stop, tasks)
             finally:
                 await self.supervisor.stop()
                 with contextlib.suppress(errors.ApiError):
@@ -124,7 +126,7 @@ class Operator:
         for runner in runners:
             stack.push_async_callback(runner.cleanup)
 
-    async def _until(self, stop: asyncio.Event) -> None:
+    async def _until(self, stop: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 1.0)
@@ -132,6 +134,9 @@ class Operator:
             self.metrics.known.set(self.supervisor.known)
             if not self._watch.alive and not stop.is_set():
                 raise RuntimeError("the watch has ended; the process must be restarted")
+            for task in tasks:
+                if task.done():  # none of them ends by itself
+                    raise RuntimeError("a background task has ended") from task.exception()
 
     async def _work(self, snapshot: snapshots.Snapshot, box: inbox.Inbox) -> None:
         await investigate.investigate(snapshot, box, self._desk)
@@ -217,11 +222,11 @@ async def main(settings: Settings) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run work beside the body; end it with the body."""
+async def _background(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run work that never ends beside the body; end it with the body."""
     task = asyncio.ensure_future(work)
     try:
-        yield
+        yield task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
