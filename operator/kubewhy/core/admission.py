@@ -98,7 +98,7 @@ def _with_answer(
     if not requested and not step.text.strip():
         return dataclasses.replace(step, fault="the reply was empty", faults=step.faults + 1)
     if not requested and (step.final or _nudged(current)):
-        return dataclasses.replace(step, answer=_from_text(step.text))
+        return dataclasses.replace(step, answer=_from_text(current, step.text))
     return step
 
 
@@ -144,13 +144,14 @@ def _asked_for_proof(current: state.State) -> bool:
     )
 
 
-def _from_text(text: str) -> conclusion.Conclusion:
-    summary = next((line.strip("#* \t") for line in text.splitlines() if line.strip("#* \t")), text)
-    return conclusion.Conclusion(
-        verdict=conclusion.Verdict.INCONCLUSIVE,
-        summary=" ".join(summary.split())[:256],
-        findings=(conclusion.Finding(statement=text.strip()[: conclusion.STATEMENT_LENGTH]),),
+def _from_text(current: state.State, text: str) -> conclusion.Conclusion:
+    """A plain-text answer, read as far as it goes, with the text itself as its finding."""
+    found = _read(current, replies.plain(text))
+    summary = found or conclusion.Conclusion(
+        verdict=conclusion.Verdict.INCONCLUSIVE, summary=" ".join(text.split())[:256]
     )
+    whole = conclusion.Finding(statement=text.strip()[: conclusion.STATEMENT_LENGTH])
+    return dataclasses.replace(summary, findings=(whole,))
 
 
 def _with_call(step: state.StepState, index: int, call: state.CallState) -> state.StepState:

@@ -17,6 +17,9 @@ from kubewhy.core.messages import RequestedCall, Usage
 from kubewhy.core.tools import ToolResult, ToolSpec
 
 
+_NO_USAGE = Usage()
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """The run's frozen input: what was asked, what may be used and spent.
@@ -73,12 +76,16 @@ class ModelReplied:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFailed:
-    """The model gave no usable reply; `error` is the class name of the `errors.ModelError`."""
+    """The model gave no usable reply; `error` is the class name of the `errors.ModelError`.
+
+    `usage` is what a reply that can't be used has cost all the same.
+    """
 
     at: datetime.datetime
     step: int
     error: str
     message: str
+    usage: Usage = _NO_USAGE
     type: Literal["ModelFailed"] = "ModelFailed"
 
 

@@ -296,6 +296,7 @@ def _failed(state: State, event: events.ModelFailed) -> State:
     if step is None or step.number != event.step or not step.in_flight:
         return state
     faults = step.faults + (event.error == "ModelProtocolError")
+    state = dataclasses.replace(state, usage=state.usage + event.usage)
     failed = dataclasses.replace(step, in_flight=False, error=event, faults=faults)
     return _with_step(_progressed(state), failed)
 

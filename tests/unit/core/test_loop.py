@@ -434,3 +434,23 @@ def test_nothing_is_due_after_the_end() -> None:
     current = loop.apply(current, loop.begin(loop.due(current)[0], AT))
     assert loop.due(current) == ()
     assert loop.timer(current) is None
+
+
+def test_a_plain_answer_with_a_true_quote_counts_as_proven() -> None:
+    current = _turn(_start(limits=limits.Limits(steps=2)), world_.reply("a"))
+    text = 'Root cause: the setting is missing.\nCall 1-0 shows "the decisive line".'
+    current = _turn(current, messages.ModelReply(text=text))
+    end = _end(current)
+    assert end.reason == "RootCauseFound"
+    assert end.conclusion is not None
+    assert end.conclusion.root_cause is not None
+    assert end.conclusion.root_cause.evidence[0].verified
+
+
+def test_what_an_unusable_reply_cost_is_counted() -> None:
+    current = _start()
+    (ask,) = loop.due(current)
+    current = loop.apply(current, loop.begin(ask, AT))
+    paid = messages.Usage(input_tokens=100, cost_micro_usd=7)
+    failed = events.ModelFailed(at=AT, step=1, error="ModelProtocolError", message="cut", usage=paid)
+    assert loop.apply(current, failed).usage == paid
