@@ -1,11 +1,12 @@
 """HTTP GET with aiohttp, bounded in time and size: implements `core.ports.HttpReader`.
 
 Redirects are not followed, so that headers go to no other host than the one asked; proxies of the environment are not
-used; cookies are not kept. Bodies are asked for uncompressed, so that the size limit is one of memory too.
+used unless asked for; cookies are not kept. Bodies are asked for uncompressed, so that the size limit is one of memory too.
 """
 
 from __future__ import annotations
 
+import ssl
 import urllib.parse
 from collections.abc import Mapping
 from typing import Final
@@ -26,7 +27,13 @@ _PLAIN: Final = ("", "identity")
 class HttpReader:
     """See `core.ports.HttpReader`. Used within one event loop; `close` ends its connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, use_proxies: bool = False, tls: ssl.SSLContext | None = None) -> None:
+        """Read without proxies unless `use_proxies`, which takes them from the environment.
+
+        Certificates are always checked; `tls` is for those of a private authority.
+        """
+        self._use_proxies = use_proxies
+        self._tls: ssl.SSLContext | bool = tls or True
         self._session: aiohttp.ClientSession | None = None
 
     async def get(
@@ -65,14 +72,14 @@ class HttpReader:
         # Made at the first use, because a session belongs to the loop it was made in.
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS),
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={
                     "Accept-Encoding": "identity",
                     "User-Agent": f"kubewhy/{kubewhy.__version__}",
                 },
                 auto_decompress=False,
-                trust_env=False,
+                trust_env=self._use_proxies,
             )
         return self._session
 
@@ -115,6 +122,8 @@ async def _reply(response: aiohttp.ClientResponse, host: str, limit_bytes: int) 
 def _cause(error: Exception) -> str:
     if isinstance(error, aiohttp.InvalidURL):
         return "its address is no valid URL"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"[:300]
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
-        return untrusted.clean_line(error.os_error.strerror)[:300]
+        return untrusted.clean_line(f"no connection: {error.os_error.strerror}")[:300]
     return untrusted.clean_line(str(error))[:300] or type(error).__name__

@@ -1,48 +1,83 @@
-"""Runs one program without a shell, bounded in time and output: implements `core.ports.ProcessRunner`.
+"""Runs programs for tools: no shell, an environment of their own, bounded time and output, nothing left behind.
 
-The program gets a session and process group of its own, nothing on standard input, and only the variables it is given.
-Output is read by the event loop as it comes, so the program never waits for us, and memory stays flat. Whatever ends
-the run (its own end, the time limit, cancellation), nothing of its process group is left.
+The output is read as it comes, and only its head and tail are kept, so a program that writes without end costs no
+memory. Its process group is ended with it; a child that left the group is found by a mark in its environment. The
+wait never depends on the output's end, which such a child could hold back for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import errno
+import fcntl
 import os
-import resource
+import secrets
+import shutil
 import signal
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from kubewhy import errors
 from kubewhy.adapters import bounded_output
 from kubewhy.core import ports, tools
 
+READ_LIMIT: Final = 256 * 1024 * 1024
+"""Bytes of output after which a program is stopped (faults.md 60)."""
+
 GRACE_SECONDS: Final = 1.0
-"""Between SIGTERM and SIGKILL."""
-DRAIN_SECONDS: Final = 0.3
-"""How long output is still read when the program has ended but something it started holds its output open."""
-MEMORY_BYTES: Final = 1024**3
-"""Most memory that a program may write to; HolmesGPT's limit is 800 MB (toolsets.md §5.4)."""
-FILE_BYTES: Final = 64 * 1024**2
-"""Largest file that a program may write."""
+"""From SIGTERM to SIGKILL, and the wait for the output's end after the program has ended."""
+
+SEARCH_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+"""Where programs are looked for when the operator itself has no PATH."""
+
+MARK: Final = "KUBEWHY_CALL"
+"""Environment variable by which a call's processes are known."""
 
 _CHUNK: Final = 256 * 1024
+_PIPE: Final = 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one program may use, in bytes and counts; the kernel enforces them (see prlimit(1)).
+
+    `memory` bounds the private data of each process. `processes` counts all processes of the user and doesn't bind
+    root.
+    """
+
+    memory: int = 1024 * 1024 * 1024
+    file: int = 64 * 1024 * 1024
+    open_files: int = 1024
+    processes: int = 1024
+
+    def arguments(self) -> tuple[str, ...]:
+        """Options of prlimit(1), which sets the limits before the program starts."""
+        return (
+            f"--data={self.memory}",
+            f"--fsize={self.file}",
+            f"--nofile={self.open_files}",
+            f"--nproc={self.processes}",
+            "--core=0",
+            "--",
+        )
 
 
 class SubprocessRunner:
-    """See `core.ports.ProcessRunner`.
+    """See `ports.ProcessRunner`. Where prlimit(1) is missing, only time and output are bounded.
 
-    Programs are looked for in this process's PATH, and get a home that doesn't exist, so that they find nobody's
-    credentials there.
+    Programs get the operator's PATH and a home that doesn't exist, so that they find nobody's credentials there, and
+    else only what a call gives them.
     """
 
-    def __init__(self, *, memory_bytes: int = MEMORY_BYTES) -> None:
-        self._memory = memory_bytes
+    def __init__(self, limits: Limits | None = None) -> None:
+        prlimit = shutil.which("prlimit", path=SEARCH_PATH)
+        self._prefix = (prlimit, *(limits or Limits()).arguments()) if prlimit else ()
         self._base = {
-            "PATH": os.environ.get("PATH", os.defpath),
+            "PATH": os.environ.get("PATH") or SEARCH_PATH,
             "HOME": "/nonexistent",
             "LANG": "C.UTF-8",
         }
@@ -55,131 +90,182 @@ class SubprocessRunner:
         timeout_seconds: float,
         limit_bytes: int = tools.STORED_TEXT_BYTES,
     ) -> ports.ProcessResult:
-        """See `core.ports.ProcessRunner.run`; takes at most a second and a half more than the time limit."""
-        output = bounded_output.BoundedOutput(limit_bytes)
-        async with _pipe(output) as (write_end, ended):
-            process = await self._start(argv, {**self._base, **environment}, write_end)
-            timed_out = await _finish(process, ended, timeout_seconds)
-        text, truncated = output.text()
+        """See `ports.ProcessRunner.run`; takes at most 3 seconds more than the time limit."""
+        given = {**self._base, **environment}
+        program = _program(argv, given)
+        mark = secrets.token_hex(16)
+        reading, writing = _pipe()
+        try:
+            try:
+                command = (*self._prefix, program, *argv[1:])
+                process = _start(program, command, {**given, MARK: mark}, writing)
+            finally:
+                os.close(writing)
+            call = _Call(process, reading, bounded_output.BoundedOutput(limit_bytes), mark)
+            try:
+                return await call.finish(timeout_seconds)
+            finally:
+                call.leave()
+        finally:
+            os.close(reading)
+
+
+class _Call:
+    """One running program: reads its output, waits for its end, stops it."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        reading: int,
+        output: bounded_output.BoundedOutput,
+        mark: str,
+    ) -> None:
+        self._process = process
+        self._reading = reading
+        self._output = output
+        self._mark = mark
+        self._loop = asyncio.get_running_loop()
+        self._pidfd = os.pidfd_open(process.pid)
+        self._ended = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._loop.add_reader(self._pidfd, self._end)
+        self._loop.add_reader(reading, self._read)
+
+    async def finish(self, seconds: float) -> ports.ProcessResult:
+        """Wait for the end or the time-out, stop what is left, and say what came of it."""
+        in_time = await _within(seconds, self._over)
+        if not self._ended.is_set():
+            await self._stop()
+        notes = [*self._too_much(), *self._end_the_rest()]
+        await _within(GRACE_SECONDS, self._closed)
+        code = self._process.poll()
+        text, truncated = self._output.text()
         return ports.ProcessResult(
-            exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
-            output=text,
-            total_bytes=output.total,
+            exit_code=-signal.SIGKILL if code is None else code,
+            output="\n".join([text.rstrip("\n"), *notes]).lstrip("\n") if notes else text,
+            total_bytes=self._output.total,
             truncated=truncated,
-            timed_out=timed_out,
+            timed_out=not in_time,
         )
 
-    async def _start(
-        self, argv: Sequence[str], environment: Mapping[str, str], write_end: int
-    ) -> asyncio.subprocess.Process:
-        program = argv[0] if argv else ""
+    def leave(self) -> None:
+        """Give everything back at once; also where the wait was cancelled and the program still runs."""
+        self._loop.remove_reader(self._reading)
+        self._loop.remove_reader(self._pidfd)
+        if self._process.poll() is None:
+            self._end_the_rest()
+            self._loop.add_reader(self._pidfd, self._reap)
+        else:
+            os.close(self._pidfd)
+
+    def _end(self) -> None:
+        # The descriptor stays readable, so a reader that is left in place would never rest.
+        self._loop.remove_reader(self._pidfd)
+        self._ended.set()
+        self._over.set()
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._process.wait()
+
+    def _read(self) -> None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=write_end,
-                env=environment,
-                cwd="/",
-                start_new_session=True,
-            )
-        except (OSError, ValueError, TypeError) as error:
-            raise errors.ToolFailure("Error", _not_started(program, error)) from None
-        finally:
-            os.close(write_end)
-        # Not in the child before exec: code between fork and exec can deadlock in a process with threads.
-        _limit(process.pid, resource.RLIMIT_DATA, self._memory)
-        _limit(process.pid, resource.RLIMIT_FSIZE, FILE_BYTES)
-        _limit(process.pid, resource.RLIMIT_CORE, 0)
-        return process
-
-
-@contextlib.asynccontextmanager
-async def _pipe(
-    output: bounded_output.BoundedOutput,
-) -> AsyncIterator[tuple[int, asyncio.Event]]:
-    """A pipe that flows into `output`: the end to write to, which the caller closes, and its end as an event."""
-    read_end, write_end = os.pipe()
-    os.set_blocking(read_end, False)
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-    def read() -> None:
-        try:
-            data = os.read(read_end, _CHUNK)
-        except (BlockingIOError, InterruptedError):
+            data = os.read(self._reading, _CHUNK)
+        except BlockingIOError:
             return
-        if data:
-            output.add(data)
+        if not data:
+            self._loop.remove_reader(self._reading)
+            self._closed.set()
             return
-        loop.remove_reader(read_end)
-        ended.set()
+        self._output.add(data)
+        if self._output.total > READ_LIMIT:
+            self._over.set()
 
-    loop.add_reader(read_end, read)
-    try:
-        yield write_end, ended
-    finally:
-        loop.remove_reader(read_end)
-        os.close(read_end)
+    async def _stop(self) -> None:
+        self._signal(signal.SIGTERM)
+        if not await _within(GRACE_SECONDS, self._ended):
+            self._signal(signal.SIGKILL)
+            await _within(GRACE_SECONDS, self._ended)
 
+    def _too_much(self) -> list[str]:
+        much = self._output.total > READ_LIMIT
+        return [f"[stopped after {READ_LIMIT} bytes of output]"] if much else []
 
-async def _finish(
-    process: asyncio.subprocess.Process, ended: asyncio.Event, timeout_seconds: float
-) -> bool:
-    """Wait for the end of program and output, or make one; whether the time limit did."""
-    timed_out = False
-    try:
-        if not await _within(timeout_seconds, process.wait()):
-            timed_out = True
-            _signal(process.pid, signal.SIGTERM)
-            await _within(GRACE_SECONDS, process.wait())
-        if process.returncode is not None:
-            await _within(DRAIN_SECONDS, ended.wait())
-    finally:
-        # Not only the program: what it has started in its group ends with it.
-        _signal(process.pid, signal.SIGKILL)
-        if await _within(GRACE_SECONDS, process.wait()):
-            _reap(process.pid)
-    if timed_out:
-        await _within(DRAIN_SECONDS, ended.wait())
-    return timed_out
+    def _end_the_rest(self) -> list[str]:
+        """End the group and what has left it; the remark for the reader if there was something."""
+        left = [pid for pid in _marked(self._mark) if pid != self._process.pid]
+        self._signal(signal.SIGKILL)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return ["[it left processes behind, which were ended]"] if left else []
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The leader is not reaped yet, so its group's number can't belong to anybody else.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
 
-async def _within(seconds: float, wait: Awaitable[object]) -> bool:
-    """Whether `wait` ended in time."""
-    try:
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether the event came in time."""
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await wait
-    except TimeoutError:
-        return False
-    return True
+            await event.wait()
+    return event.is_set()
 
 
-def _signal(group: int, number: signal.Signals) -> None:
-    """Signal what is left of the group; a number just freed is not given out again so soon."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+def _program(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The program's full path, so that a missing one is told from one that fails."""
+    if not argv or not argv[0]:
+        raise errors.ToolFailure(tools.ToolStatus.ERROR, "there is no program to run")
+    found = shutil.which(argv[0], path=environment["PATH"])
+    if found is None:
+        raise errors.ToolFailure(
+            tools.ToolStatus.ERROR,
+            f"the program {argv[0][:200]!r} is not in {environment['PATH'][:500]}: "
+            "install it in the operator's image",
+        )
+    return found
 
 
-def _reap(group: int) -> None:
-    """Collect orphans of the group: where this process is the container's first, they are its children now."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-group, os.WNOHANG)[0]:
-            pass
+def _pipe() -> tuple[int, int]:
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(reading, False)
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, _PIPE)
+    return reading, writing
 
 
-def _limit(pid: int, kind: int, most: int) -> None:
-    # It may have ended already; and where the system has no prlimit, it runs without.
-    with contextlib.suppress(OSError, AttributeError):
-        resource.prlimit(pid, kind, (most, most))
+def _start(
+    program: str, argv: Sequence[str], environment: Mapping[str, str], output: int
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - a list of words, never a shell
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=dict(environment),
+            cwd="/",
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == errno.E2BIG:
+            reason = "its arguments are too long; pass shorter ones"
+        text = f"the program {program!r} can't be started: {reason}"
+        raise errors.ToolFailure(tools.ToolStatus.ERROR, text) from error
 
 
-def _not_started(program: str, error: Exception) -> str:
-    name = program[:200] or "a program without a name"
-    if isinstance(error, FileNotFoundError):
-        return f"{name} can't be started: there is no such program; install it in kubewhy's image"
-    if isinstance(error, PermissionError):
-        return f"{name} can't be started: it is not executable for kubewhy's user"
-    if isinstance(error, OSError) and error.errno == errno.E2BIG:
-        return f"{name} can't be started: its arguments are too long; pass shorter ones"
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{name} can't be started: {reason}"
+def _marked(mark: str) -> list[int]:
+    """The living processes that carry the mark: those of the group and those that left it."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+    return found

@@ -103,6 +103,18 @@ async def test_proxies_of_the_environment_are_not_used(
     assert (await reader.get(server.url)).status == 418
 
 
+async def test_proxies_are_used_when_asked_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    monkeypatch.setenv("http_proxy", server.url)
+    reader = http_reader.HttpReader(use_proxies=True)
+    try:
+        assert (await reader.get("http://prometheus.invalid/metrics")).status == 418
+    finally:
+        await reader.close()
+
+
 async def test_a_long_body_is_cut_while_it_comes(
     server: Server, reader: http_reader.HttpReader
 ) -> None:
@@ -131,7 +143,10 @@ async def test_a_hanging_server_is_timed_out(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://user:hunter2@127.0.0.1:1/x", "http://127.0.0.1:1 can't be read: Connect"),
+        (
+            "http://user:hunter2@127.0.0.1:1/x",
+            "http://127.0.0.1:1 can't be read: no connection: Connect",
+        ),
         ("{server}/drop", "can't be read: Server disconnected"),
         ("file:///etc/passwd", "no http or https URL"),
         ("http://[::1", "no http or https URL"),
