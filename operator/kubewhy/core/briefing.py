@@ -55,9 +55,7 @@ def parse(text: str) -> Briefing:
         namespace=namespace[1],
         question=_fenced(text, "question"),
         subject=_read_subject(text.split("\n")[1]),
-        alerts=tuple(
-            Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()
-        ),
+        alerts=tuple(Alert(**json.loads(line)) for line in _fenced(text, "alerts").splitlines()),
     )
 
 

@@ -16,7 +16,6 @@ from kubewhy.core.limits import Limits
 from kubewhy.core.messages import RequestedCall, Usage
 from kubewhy.core.tools import ToolResult, ToolSpec
 
-
 _NO_USAGE = Usage()
 
 

@@ -452,5 +452,7 @@ def test_what_an_unusable_reply_cost_is_counted() -> None:
     (ask,) = loop.due(current)
     current = loop.apply(current, loop.begin(ask, AT))
     paid = messages.Usage(input_tokens=100, cost_micro_usd=7)
-    failed = events.ModelFailed(at=AT, step=1, error="ModelProtocolError", message="cut", usage=paid)
+    failed = events.ModelFailed(
+        at=AT, step=1, error="ModelProtocolError", message="cut", usage=paid
+    )
     assert loop.apply(current, failed).usage == paid
