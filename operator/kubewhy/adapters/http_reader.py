@@ -1,7 +1,8 @@
 """HTTP GET with aiohttp, bounded in time and size: implements `core.ports.HttpReader`.
 
-Redirects are not followed, so that headers go to no other host than the one asked; proxies of the environment are not
-used unless asked for; cookies are not kept. Bodies are asked for uncompressed, so that the size limit is one of memory too.
+Redirects are not followed, so that headers go to no other host than the one asked. Proxies of the environment are not
+used unless asked for, and cookies are not kept. Bodies are asked for uncompressed, so that the size limit is one of
+memory too.
 """
 
 from __future__ import annotations
