@@ -43,8 +43,9 @@ class Store:
         raise AssertionError("the publisher never lists")
 
     async def finished(self) -> AsyncIterator[Mapping[str, Any]]:
-        for never in ():
-            yield never
+        nothing: tuple[Mapping[str, Any], ...] = ()
+        for document in nothing:
+            yield document
         raise AssertionError("the publisher never lists")
 
     async def delete(self, key: snapshots.RunKey, *, resource_version: str) -> None:
