@@ -144,3 +144,10 @@ def selects(selector: Mapping[str, str], found: Mapping[str, str]) -> bool:
 def of_kind(objects: Iterable[Object], wanted: str) -> list[Object]:
     """The objects of one kind."""
     return [item for item in objects if kind(item) == wanted]
+
+
+def revision(replica_set: Object) -> int:
+    """The rollout revision of a ReplicaSet, 0 where it has none."""
+    annotations = labels(replica_set, "metadata", "annotations")
+    found = annotations.get("deployment.kubernetes.io/revision", "")
+    return int(found) if found.isdigit() else 0

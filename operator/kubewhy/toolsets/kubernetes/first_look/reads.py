@@ -19,8 +19,11 @@ LOG_BYTES: Final = 64 * 1024
 """What is kept of a log's end."""
 
 NOT_AVAILABLE: Final = "NotAvailable"
-_KUBELET_REFUSAL: Final = "unable to retrieve container logs for "
-"""What the kubelet sends as the log itself when the container was removed meanwhile."""
+_KUBELET_REFUSALS: Final = (
+    "unable to retrieve container logs for ",
+    "failed to try resolving symlinks in path ",
+)
+"""What the kubelet sends as the log itself when the container or its log file was removed meanwhile."""
 
 LOG_READ_BYTES: Final = 1024 * 1024
 """What is read at most before a shorter tail is asked for."""
@@ -98,7 +101,7 @@ class Reads:
             tail = tails.pop()
             kept, total, problem = await self._log_bytes(pod, container, previous, tail)
         lines = kept.decode("utf-8", "replace").splitlines()
-        if len(lines) == 1 and lines[0].startswith(_KUBELET_REFUSAL):
+        if len(lines) == 1 and lines[0].startswith(_KUBELET_REFUSALS):
             problem, lines = f"{NOT_AVAILABLE}: {loglines.clean(lines[0])}", []
         return snapshot.Log(
             pod=pod,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubewhy.toolsets.kubernetes.first_look import gather, objects, podstate
+from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
 
@@ -58,7 +58,7 @@ def _revisions(shot: Snapshot) -> tuple[objects.Object, objects.Object]:
 def _replica_set(shot: Snapshot, item: objects.Object, *, newest: bool) -> Ranked:
     desired = objects.number(item, "spec", "replicas")
     ready = objects.number(item, "status", "readyReplicas")
-    revision = gather.revision(item)
+    revision = objects.revision(item)
     return ranked(
         56 if newest and ready < desired else 41,
         "ReplicaSetState",
@@ -73,7 +73,7 @@ def _replica_set(shot: Snapshot, item: objects.Object, *, newest: bool) -> Ranke
 
 
 def _changes(shot: Snapshot, newest: objects.Object, before: objects.Object) -> Iterator[Ranked]:
-    first, second = gather.revision(before), gather.revision(newest)
+    first, second = objects.revision(before), objects.revision(newest)
     old = {
         objects.text(item, "name"): item
         for item in objects.containers(objects.pod_template(before))
