@@ -101,7 +101,7 @@ class SubprocessRunner:
                 process = _start(program, command, {**given, MARK: mark}, writing)
             finally:
                 os.close(writing)
-            call = _Call(process, reading, bounded_output.BoundedOutput(limit_bytes), mark)
+            call = _watched(process, reading, bounded_output.BoundedOutput(limit_bytes), mark)
             try:
                 return await call.finish(timeout_seconds)
             finally:
@@ -208,6 +208,25 @@ class _Call:
             os.killpg(self._process.pid, number)
 
 
+def _watched(
+    process: subprocess.Popen[bytes],
+    reading: int,
+    output: bounded_output.BoundedOutput,
+    mark: str,
+) -> _Call:
+    try:
+        return _Call(process, reading, output, mark)
+    except OSError as error:  # no descriptor is left to watch it with
+        process.kill()
+        process.wait()
+        raise _short(error) from error
+
+
+def _short(error: OSError) -> errors.ToolFailure:
+    text = f"no program can be started now: {error.strerror}; fewer calls at once may help"
+    return errors.ToolFailure(tools.ToolStatus.ERROR, text)
+
+
 async def _within(seconds: float, event: asyncio.Event) -> bool:
     """Whether the event came in time."""
     with contextlib.suppress(TimeoutError):
@@ -231,7 +250,10 @@ def _program(argv: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _pipe() -> tuple[int, int]:
-    reading, writing = os.pipe2(os.O_CLOEXEC)
+    try:
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+    except OSError as error:
+        raise _short(error) from error
     os.set_blocking(reading, False)
     with contextlib.suppress(OSError):
         fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, _PIPE)

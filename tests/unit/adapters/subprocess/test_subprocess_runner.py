@@ -237,3 +237,17 @@ async def test_what_cant_be_started_says_why(argv: tuple[str, ...], reason: str)
         await run(*argv)
     assert caught.value.status == "Error"
     assert open_files() == before
+
+
+@pytest.mark.parametrize("missing", ["pipe2", "pidfd_open"])
+async def test_without_descriptors_it_fails_in_words_and_leaves_nothing(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    before = open_files()
+    monkeypatch.setattr(os, missing, none)
+    with pytest.raises(errors.ToolFailure, match="Too many open files"):
+        await run("sleep", "600")
+    assert open_files() == before
