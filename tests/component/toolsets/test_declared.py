@@ -12,7 +12,7 @@ from kubewhy.adapters import subprocess_runner, toolset_folder
 from kubewhy.core import ports, tools
 from kubewhy.toolsets import declared
 
-RESOLVER = Path("/etc/resolv.conf")
+RESOLVER = Path("/etc/resolv.conf").read_text().strip()
 SHIPPED = repository.ROOT / "toolsets"
 
 ECHO = """
@@ -45,7 +45,7 @@ async def test_the_shipped_toolset_resolves_a_name() -> None:
 async def test_the_shipped_toolset_shows_the_resolver() -> None:
     output = await _run(SHIPPED, "dns_resolver_config", {})
 
-    assert RESOLVER.read_text().strip() in output.text
+    assert RESOLVER in output.text
 
 
 def test_every_shipped_tool_says_what_its_parameters_mean() -> None:
