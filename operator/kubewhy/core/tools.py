@@ -18,7 +18,7 @@ from kubewhy.api import values
 STORED_TEXT_BYTES = 1024 * 1024
 """Most bytes of one result's redacted text that the journal keeps (design.md §6)."""
 
-INLINE_TEXT_CHARACTERS = 16 * 1024
+INLINE_TEXT_BYTES = 16 * 1024
 """A longer result is stored as a record of its own, to which the journal's event refers by digest."""
 
 
@@ -95,7 +95,7 @@ class ToolResult:
     @property
     def inline(self) -> bool:
         """Whether `text` is stored within the event itself."""
-        return len(self.text) <= INLINE_TEXT_CHARACTERS
+        return len(self.text.encode("utf-8", "surrogatepass")) <= INLINE_TEXT_BYTES
 
 
 def canonical(value: object) -> str:

@@ -57,11 +57,14 @@ def parse(text: str) -> Shown:
     )
 
 
-def excerpt(text: str, limit: int) -> str:
-    """Head and tail of a text with the number of left-out characters between them, in whole lines where possible."""
+def excerpt(text: str, limit: int, *, before: int = 0) -> str:
+    """Head and tail of a text with the number of left-out characters between them, in whole lines where possible.
+
+    `before` characters were left out of the middle of this text already; the number includes them.
+    """
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 2 // 3], text[-(limit // 3) :]
     head = head[: head.rfind("\n")] if "\n" in head[limit // 3 :] else head
     tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: limit // 6] else tail
-    return f"{head}\n… {len(text) - len(head) - len(tail)} characters left out …\n{tail}"
+    return f"{head}\n… {before + len(text) - len(head) - len(tail)} characters left out …\n{tail}"

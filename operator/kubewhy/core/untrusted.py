@@ -1,14 +1,20 @@
 """Text written by strangers, made fit to be stored and shown: nothing invisible, nothing endless.
 
-Removed are control characters, bidirectional controls, zero-width and other invisible characters (Unicode
-category Cf and the fillers), private-use characters and lone surrogates: they hide or reorder what a person
-or a model reads. Line ends and tabs stay where the caller wants them.
+Removed are terminal sequences, control characters, bidirectional controls, zero-width and other invisible
+characters (Unicode category Cf and the fillers), private-use characters and lone surrogates: they hide or reorder
+what a person or a model reads. Line ends and tabs stay where the caller wants them.
 """
 
 from __future__ import annotations
 
 import re
 
+_TERMINAL = re.compile(
+    "\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
+    "|[\\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\\\)?"  # window titles and links, on their line
+    r"|[ -/]*[0-~])"
+)
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
 _INVISIBLE = re.compile(
@@ -27,7 +33,7 @@ _BLANKS = re.compile(r"[\t\n]+")
 
 def clean(text: str) -> str:
     """The text without invisible characters; every kind of line end becomes a line feed."""
-    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _TERMINAL.sub("", text)))
 
 
 def clean_line(text: str) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kubewhy import errors
 from kubewhy.core import (
+    admission,
+    call_arguments,
     conclusion,
     conversation,
     effects,
     events,
+    loop,
     messages,
     ports,
     state,
@@ -28,7 +31,17 @@ GRACE_SECONDS = 2.0
 """Added to a tool's own time-out, so that a tool that bounds itself can still hand back what it has."""
 
 OUTPUT_BUDGET = 8 * 1024 * 1024
-"""Most characters of output text that one run stores (design.md §6); later outputs keep an excerpt."""
+"""Most bytes of output text that one run stores (design.md §6); later outputs keep what a model is shown."""
+
+READ_CHARACTERS = 4 * tools.STORED_TEXT_BYTES
+"""A longer output is cut to this before it is redacted, which takes time by length. What that cut splits is far from
+the head and the tail that are kept, so no half credential is stored."""
+
+REPLY_CHARACTERS = 256 * 1024
+"""Most characters of a model's text that are kept."""
+
+ARGUMENTS_CHARACTERS = 512 * 1024
+"""Most characters of arguments in one reply; the calls beyond are as if they had not been asked."""
 
 ERROR_LENGTH = 1024
 
@@ -67,10 +80,10 @@ class Performer:
         return events.ModelReplied(
             at=self.clock.now(),
             step=effect.step,
-            text=self.redact(untrusted.clean(reply.text)),
-            calls=tuple(self._redacted(call) for call in reply.calls),
+            text=self._readable(reply.text, REPLY_CHARACTERS),
+            calls=tuple(self._calls(reply.calls[: admission.CALLS_STORED])),
             usage=reply.usage,
-            finish=reply.finish,
+            finish=untrusted.clean_line(reply.finish[:64]),
         )
 
     async def run(self, effect: effects.RunTool, current: state.State) -> events.ToolReturned:
@@ -87,51 +100,64 @@ class Performer:
 
     async def _output(self, call: tools.ToolCall) -> tools.ToolOutput:
         tool = self.toolbox.get(call.tool)
+        refused = tools.ToolStatus.REFUSED
         if tool is None:
-            return _ended(
-                tools.ToolStatus.REFUSED, f"the tool {call.tool} is not available any more"
-            )
+            return self._ended(refused, f"the tool {call.tool} is not available any more")
         if tool.spec.effect is tools.ToolEffect.WRITE:
-            return _ended(
-                tools.ToolStatus.REFUSED, f"{call.tool} changes things and has no approval"
-            )
+            return self._ended(refused, f"{call.tool} changes things and has no approval")
         limit = tool.spec.timeout_seconds
         try:
             async with asyncio.timeout(limit + GRACE_SECONDS):
-                return await tool.run(self.context, call.values)
+                output = await tool.run(self.context, call.values)
+            return _checked(call, output)
         except Exception as error:  # noqa: BLE001 - outer edge: one broken tool must not end the run
-            return _failed_output(call, error, limit)
+            return self._ended(*_failure(call, error, limit))
+
+    def _ended(self, status: tools.ToolStatus, text: str) -> tools.ToolOutput:
+        """A result in the engine's words."""
+        return tools.ToolOutput(text=self._readable(text, ERROR_LENGTH), status=status)
 
     def _result(
         self, output: tools.ToolOutput, current: state.State, duration_ms: int
     ) -> tools.ToolResult:
-        text = self.redact(untrusted.clean(output.text))
-        room = OUTPUT_BUDGET - sum(len(stored) for stored in current.outputs().values())
-        kept = transcript.excerpt(
-            text, max(conversation.SHOWN_CHARACTERS, min(tools.STORED_TEXT_BYTES, room))
-        )
+        read = transcript.excerpt(output.text, READ_CHARACTERS)
+        text = self._readable(read, len(read))
+        kept = _within(text, _share(current), before=len(output.text) - len(read))
+        total = output.total_bytes
         return tools.ToolResult(
             status=output.status,
             text=kept,
-            total_bytes=output.total_bytes
-            if output.total_bytes is not None
-            else len(output.text.encode()),
-            truncated=output.truncated or kept != text,
+            total_bytes=_size(output.text) if total is None else total,
+            truncated=output.truncated or read != output.text or kept != text,
             duration_ms=duration_ms,
         )
 
-    def _redacted(self, call: messages.RequestedCall) -> messages.RequestedCall:
-        return messages.RequestedCall(
-            tool=untrusted.clean(call.tool)[:256],
-            arguments=self.redact(untrusted.clean(call.arguments)),
-        )
+    def _calls(
+        self, requested: Iterable[messages.RequestedCall]
+    ) -> Iterator[messages.RequestedCall]:
+        """The calls as they may be stored, up to `ARGUMENTS_CHARACTERS` in all."""
+        room = ARGUMENTS_CHARACTERS
+        for call in requested:
+            arguments = self._readable(call.arguments, call_arguments.LONGEST + 1)
+            room -= len(arguments)
+            if room < 0:
+                return
+            tool = untrusted.clean_line(call.tool[:256])
+            yield messages.RequestedCall(tool=tool, arguments=arguments)
+
+    def _readable(self, text: str, limit: int) -> str:
+        """Text from outside as it may be stored: nothing invisible in it, credentials masked, at most `limit` long.
+
+        It is cut after the redaction, since half a credential has no shape; far more than that is not even read.
+        """
+        return self.redact(untrusted.clean(text[: 2 * limit]))[:limit]
 
     def _failed(self, effect: effects.AskModel, error: errors.ModelError) -> events.ModelFailed:
         return events.ModelFailed(
             at=self.clock.now(),
             step=effect.step,
             error=type(error).__name__,
-            message=self.redact(untrusted.clean(str(error)))[:ERROR_LENGTH],
+            message=self._readable(str(error), ERROR_LENGTH),
         )
 
 
@@ -146,23 +172,48 @@ def _request(
     )
 
 
-def _ended(status: tools.ToolStatus, text: str) -> tools.ToolOutput:
-    return tools.ToolOutput(text=text[:ERROR_LENGTH], status=status)
-
-
-def _failed_output(call: tools.ToolCall, error: Exception, limit: int) -> tools.ToolOutput:
+def _failure(call: tools.ToolCall, error: Exception, limit: int) -> tuple[tools.ToolStatus, str]:
+    """Status and words for what a tool raised."""
     if isinstance(error, TimeoutError):
-        text = f"{call.tool} gave no result within {limit} s"
-        return _ended(tools.ToolStatus.TIMED_OUT, text)
-    if isinstance(error, errors.ToolFailure):
-        return _ended(tools.ToolStatus(error.status), str(error))
+        return tools.ToolStatus.TIMED_OUT, f"{call.tool} gave no result within {limit} s"
+    if isinstance(error, errors.ToolFailure) and error.status in set(tools.ToolStatus):
+        return tools.ToolStatus(error.status), str(error)
     if isinstance(error, errors.ApiError):
-        return _ended(_status(error), str(error))
-    text = f"{call.tool} failed: {type(error).__name__}: {error}"
-    return _ended(tools.ToolStatus.ERROR, text)
+        return _status(error), str(error)
+    return tools.ToolStatus.ERROR, f"{call.tool} failed: {type(error).__name__}: {error}"
 
 
 def _status(error: errors.ApiError) -> tools.ToolStatus:
     return next(
         (status for kind, status in _FAILURES if isinstance(error, kind)), tools.ToolStatus.ERROR
     )
+
+
+def _checked(call: tools.ToolCall, output: object) -> tools.ToolOutput:
+    if isinstance(output, tools.ToolOutput):
+        return output
+    raise TypeError(f"{call.tool} gave a {type(output).__name__} instead of a ToolOutput")
+
+
+def _share(current: state.State) -> int:
+    """Bytes that one of the calls at work now may store: an equal part of what the run has left."""
+    left = OUTPUT_BUDGET - sum(_size(text) for text in current.outputs().values())
+    part = left // max(1, len(loop.in_flight(current)))
+    return max(conversation.SHOWN_CHARACTERS, min(tools.STORED_TEXT_BYTES, part))
+
+
+def _within(text: str, limit: int, *, before: int) -> str:
+    """Head and tail of the text, at most `limit` bytes; `before` characters were left out of it already."""
+    kept, characters = text, limit
+    while _size(kept) > limit:
+        kept = transcript.excerpt(text, characters - _NOTE, before=before)
+        characters = min(characters - 1, characters * limit // _size(kept))
+    return kept
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+_NOTE = 128
+"""Room for the words about what is left out."""

@@ -14,7 +14,13 @@ ANY = st.text(alphabet=st.characters(), max_size=60)
     [
         ("plain ünïcode 日本 😀", "plain ünïcode 日本 😀"),
         ("a\u202eb\u2066c\u200bd\ufeffe", "abcde"),
-        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
+        ("a\x00b\x1b[31mc\x7f", "abc"),
+        (
+            "\x1b[1;38;5;9mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x07\x1b(B end",
+            "red link end",
+        ),
+        ("half \x1b[3", "half 3"),
+        ("open \x1b]0;title\nnext line", "open \nnext line"),
         ("one\r\ntwo\rthree\u2028four\x85five", "one\ntwo\nthree\nfour\nfive"),
         ("tag\U000e0041\U000e0042ged", "tagged"),
         ("fill\u3164er\uffa0", "filler"),

@@ -30,7 +30,7 @@ def test_a_whole_run_survives() -> None:
 
 
 def test_a_long_output_is_stored_apart_and_referred_to() -> None:
-    event = _returned("é" * (tools.INLINE_TEXT_CHARACTERS + 1))
+    event = _returned("é" * (tools.INLINE_TEXT_BYTES // 2 + 1))
     data, outputs = codec.encode([event])
     assert codec.references(data) == set(outputs) == {event.result.digest}
     assert len(data) < 1000
@@ -38,7 +38,7 @@ def test_a_long_output_is_stored_apart_and_referred_to() -> None:
 
 
 def test_a_missing_output_is_said() -> None:
-    data, _ = codec.encode([_returned("x" * (tools.INLINE_TEXT_CHARACTERS + 1))])
+    data, _ = codec.encode([_returned("x" * (tools.INLINE_TEXT_BYTES + 1))])
     with pytest.raises(errors.JournalLost, match="missing"):
         codec.decode(data, {})
 

@@ -81,7 +81,7 @@ class KubeJournal:
             await self._api.request("POST", _collection(key), body=manifest, query=_FIELD_MANAGER)
         except errors.ApiAlreadyExists:
             return await self._same(key, name, manifest)
-        except errors.ApiInvalid as error:
+        except (errors.ApiInvalid, errors.ApiTooLarge) as error:
             raise errors.JournalLost(
                 f"{key}: the API server refuses record {name}: {error}"
             ) from error
