@@ -79,10 +79,6 @@ async def investigate(snapshot: snapshots.Snapshot, box: inbox.Inbox, desk: Desk
         await _run(box, desk, book, publisher)
     except errors.Fenced as error:
         log.warning("fenced: %s", error, extra={"investigation": str(snapshot.key)})
-    except errors.JournalLost as error:
-        await publisher.end_without_journal(
-            conditions.SucceededReason.JOURNAL_LOST, str(error), desk.clock.now()
-        )
     except asyncio.CancelledError:
         if not box.gone:
             await _release(book, publisher)
@@ -119,6 +115,17 @@ async def _claimed(snapshot: snapshots.Snapshot, desk: Desk) -> publish.Publishe
 
 
 async def _run(
+    box: inbox.Inbox, desk: Desk, book: ledger.Ledger, publisher: publish.Publisher
+) -> None:
+    try:
+        await _run_journaled(box, desk, book, publisher)
+    except errors.JournalLost as error:
+        await publisher.end_without_journal(
+            conditions.SucceededReason.JOURNAL_LOST, str(error), desk.clock.now()
+        )
+
+
+async def _run_journaled(
     box: inbox.Inbox, desk: Desk, book: ledger.Ledger, publisher: publish.Publisher
 ) -> None:
     snapshot = publisher.snapshot

@@ -114,6 +114,7 @@ class Publisher:
         self, reason: conditions.SucceededReason, message: str, now: datetime.datetime
     ) -> None:
         """The least status that ends a run whose journal or full status can't be used."""
+        await self.stop()
         first = conditions.condition(
             reason, now=now, message=message, generation=self._snapshot.generation
         )
