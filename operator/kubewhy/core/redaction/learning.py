@@ -29,7 +29,7 @@ _ORDINARY_TEXT = (
     "value opaque redacted required optional docker nginx redis mysql kafka vault minio keycloak"
 )
 _ORDINARY = frozenset(_ORDINARY_TEXT.split())
-_PLAIN_NAME = re.compile(r"[a-z]+(?:[-.][a-z]+)*(?:\.svc(?:\.[a-z.-]+)?)?\Z")
+_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?\Z")
 _NUMBER = re.compile(r"[\d.:,/ _-]+\Z")
 
 
@@ -59,7 +59,7 @@ def is_telling(value: str) -> bool:
         return len(value) > _SURE and value.isdigit()
     if len(value) < _SURE:
         return not value.isalpha()
-    return not (_PLAIN_NAME.match(value) and len(value) < 2 * _SURE and "." in value)
+    return not _HOST.match(value)
 
 
 def forms(value: str) -> Sequence[str]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kubewhy.core.redaction import names
-from kubewhy.core.redaction.spans import MASK, QUOTED_MASK, Finding
+from kubewhy.core.redaction.json_text import ESCAPED
+from kubewhy.core.redaction.spans import MASK, Finding
 
 _NEAR = 128
 """Characters looked back for the beginning of a line."""
@@ -23,16 +24,17 @@ _WORD = 20
 _FAR = 4096
 """Characters looked ahead for the end of a line."""
 
-_TAIL = r"""
-    (?P<rest>[a-z0-9_.\-]{0,48}+)
-    (?P<key>\\{0,7}+["']?+)
+_TAIL = rf"""
+    (?P<rest>[a-z0-9_.\-]{{0,48}}+)
+    (?P<key>\\{{0,7}}+["']?+)
     (?P<gap>[ \t]*+) (?:(?P<equals>=(?!>))|(?P<colon>:(?!=))|=>|:=) (?P<after>[ \t]*+)
-    (?: \\{1,7}+"(?P<escaped>[^"\\\n]*+)
+    (?: \\"(?P<escaped>{ESCAPED.content})
+      | \\{{2,7}}+"(?P<deep>[^"\\\n]*+)
       | "(?P<double>(?:[^"\\\n]|\\.)*+)
       | '(?P<single>(?:[^'\n]|'')*+)
-      | (?(equals)(?!=)|(?![\[{|>&*]))
+      | (?(equals)(?!=)|(?![\[{{|>&*]))
         (?P<bare>(?:[^\s"',;&\\]|\\[^"'\s])++
-          (?:[,;&](?![\s"']|[\w.\[\]-]{1,40}+[:=])(?:[^\s"',;&\\]|\\[^"'\s])*+)*+)
+          (?:[,;&](?=[^\s"',;&])(?![\w.\[\]-]{{1,40}}+[:=])(?:[^\s"',;&\\]|\\[^"'\s])*+)*+)
     )"""
 _PAIRS = tuple((stem, re.compile(re.escape(stem) + _TAIL, re.VERBOSE)) for stem in names.STEMS)
 _FLAG = re.compile(
@@ -69,6 +71,7 @@ _SHAPES = re.compile(
     r"""(?: \*+ | x+ | %[sdvq] | \$\([a-z_]\w*\) | \$\{\w+\} | \{\{.* | \\[nrt]? | <.* )\Z""",
     re.VERBOSE,
 )
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _SENTENCE = re.compile(r"[A-Za-z][a-z']*(?:[ ][^\s=:]\S*){2,}")
 _TAGGED = re.compile(r"v?\d+(?:\.\d+)*(?:[-+@][\w.+@:-]*)?\Z")
 _LINE_START = re.compile(r"[ \t-]*[\w./-]*\Z")
@@ -143,12 +146,12 @@ def _end_in_line(text: str, match: re.Match[str], stem: str, bare: str) -> int:
 
 
 def _bare_of_quoted_name(text: str, start: int, bare: str, key: str) -> Finding | None:
-    """`"token": 12345`: a JSON value without quotes gets them, so that the JSON stays readable."""
+    """`"token": 12345`: a JSON value without quotes gets those of its name, so that the JSON stays readable."""
     value = bare.rstrip("}])")
     if not value or value in _NO_VALUES:
         return None
     end = start + len(value)
-    mask = QUOTED_MASK if value.isdigit() and key == '"' else MASK
+    mask = f"{key}{MASK}{key}" if _NUMBER.fullmatch(value) else MASK
     return start, end, mask, (text[start:end],)
 
 

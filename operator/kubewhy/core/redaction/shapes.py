@@ -17,7 +17,7 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("gh", r"gh[pousr]_[A-Za-z0-9]{20,}+"),
         ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}+"),
         ("glpat-", r"glpat-[A-Za-z0-9_-]{16,}+"),
-        ("xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+"),
+        ("xox", r"xox[abprs]-[A-Za-z0-9-]{10,}+"),
         ("xapp-", r"xapp-[A-Za-z0-9-]{10,}+"),
         ("AIza", r"AIza[A-Za-z0-9_-]{35}"),
         ("sk_", r"sk_(?:live|test)_[A-Za-z0-9]{10,}+"),

@@ -7,9 +7,6 @@ from collections.abc import Iterable
 MASK = "[REDACTED]"
 """What stands in place of a credential."""
 
-QUOTED_MASK = f'"{MASK}"'
-"""The same for a bare JSON value, so that the JSON stays readable."""
-
 Span = tuple[int, int, str]
 """Start, end (exclusive) and replacement."""
 
