@@ -124,3 +124,7 @@ def test_ten_megabytes_take_under_two_seconds(name: str) -> None:
 
     # Of two runs the better one: a neighbour on the same core costs processor time too.
     assert min(_seconds(text), _seconds(text)) < 2
+
+
+def test_a_text_of_nothing_but_credentials_is_masked_as_a_whole() -> None:
+    assert redact(_numbered("password=xK%07dq\n", 4 * MEGABYTE)) == MASK

@@ -17,6 +17,9 @@ from kubewhy.core.redaction.spans import MASK, Finding
 _NEAR = 128
 """Characters looked back for the beginning of a line."""
 
+_MOST = 200_000
+"""Places where one stem may stand as a label; a text with more is masked as a whole."""
+
 _LINES = 64
 _WORD = 20
 """Letters of the longest word that may begin a sentence."""
@@ -98,7 +101,10 @@ def _lower(text: str) -> str:
 
 def _pairs(text: str, found: Iterable[re.Match[str]], stem: str) -> Iterator[Finding]:
     short = stem in names.SHORT
-    for match in found:
+    for number, match in enumerate(found):
+        if number == _MOST:
+            yield 0, len(text), MASK, ()
+            return
         rest = match[1]
         if rest and names.is_harmless_rest(rest):
             continue
@@ -212,7 +218,10 @@ def _flags(text: str, lower: str) -> Iterator[Finding]:
 
 def _blocks(text: str) -> Iterator[Finding]:
     done = 0
-    for match in _BLOCK.finditer(text):
+    for number, match in enumerate(_BLOCK.finditer(text)):
+        if number == _MOST:
+            yield 0, len(text), MASK, ()
+            return
         if match.start() < done or not names.is_sensitive(match["name"]):
             continue
         start = match.end()
