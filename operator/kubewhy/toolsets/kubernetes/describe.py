@@ -12,8 +12,8 @@ from kubewhy.toolsets.kubernetes import (
     description,
     function_tool,
     kube_events,
-    objects,
     owners,
+    shapes,
 )
 
 EVENTS_READ: Final = 100
@@ -59,12 +59,12 @@ async def _run(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tool
 
 
 async def _events(
-    kube: ports.KubeReader, resource: ports.Resource, found: objects.Object, namespace: str
+    kube: ports.KubeReader, resource: ports.Resource, found: shapes.Object, namespace: str
 ) -> ports.ObjectPage | errors.ApiError:
     """The KubeEvents, or why they could not be read: without them the object is still worth showing."""
     if not resource.namespaced:
         namespace = kube_events.CLUSTER_NAMESPACE
-    fields = kube_events.fields_of(resource.kind, objects.text(found, "metadata", "name"))
+    fields = kube_events.fields_of(resource.kind, shapes.text(found, "metadata", "name"))
     try:
         return await kube.list(
             kube_events.RESOURCE, namespace=namespace, field_selector=fields, limit=EVENTS_READ

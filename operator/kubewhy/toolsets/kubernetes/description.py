@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubewhy.core import ports
-from kubewhy.toolsets.kubernetes import containers, manifest, objects, pruning, texts
+from kubewhy.toolsets.kubernetes import containers, manifest, objects, pruning, shapes, texts
 
 MANIFEST: Final = 10_000
 """Most characters of the manifest part."""
@@ -25,21 +25,21 @@ class Shown:
     truncated: bool
 
 
-def head(resource: ports.Resource, value: objects.Object, now: datetime.datetime) -> str:
+def head(resource: ports.Resource, value: shapes.Object, now: datetime.datetime) -> str:
     """Kind, name, place and age; a deletion under way is said with what holds it up."""
-    namespace = objects.text(value, "metadata", "namespace")
+    namespace = shapes.text(value, "metadata", "namespace")
     where = f" in namespace {namespace}" if namespace else ""
-    created = objects.moment(value, "metadata", "creationTimestamp")
-    line = f"{resource.kind}/{objects.text(value, 'metadata', 'name')} ({resource.api_version}){where}, "
+    created = shapes.moment(value, "metadata", "creationTimestamp")
+    line = f"{resource.kind}/{shapes.text(value, 'metadata', 'name')} ({resource.api_version}){where}, "
     line += f"created {objects.age(now, created)} ago"
-    deleted = objects.moment(value, "metadata", "deletionTimestamp")
+    deleted = shapes.moment(value, "metadata", "deletionTimestamp")
     if deleted:
         held = ", ".join(map(str, value["metadata"].get("finalizers") or ())) or "no finalizer"
         line += f"; being deleted, due {objects.age(now, deleted)} ago, held by {held}"
     return line
 
 
-def object_text(value: objects.Object, now: datetime.datetime) -> Shown:
+def object_text(value: shapes.Object, now: datetime.datetime) -> Shown:
     """Conditions, containers and the pruned manifest."""
     text, cut = texts.block(manifest.dump(pruning.decisive(value)), MANIFEST)
     if cut:
@@ -55,17 +55,17 @@ def object_text(value: objects.Object, now: datetime.datetime) -> Shown:
     )
 
 
-def _conditions(value: objects.Object, now: datetime.datetime) -> Iterator[str]:
-    found = objects.mappings(value, "status", "conditions")[:CONDITIONS]
+def _conditions(value: shapes.Object, now: datetime.datetime) -> Iterator[str]:
+    found = shapes.mappings(value, "status", "conditions")[:CONDITIONS]
     if found:
         yield "Conditions:"
     for condition in found:
-        since = objects.moment(condition, "lastTransitionTime")
-        reason = objects.text(condition, "reason")
-        message = texts.line(objects.text(condition, "message"), MESSAGE)
+        since = shapes.moment(condition, "lastTransitionTime")
+        reason = shapes.text(condition, "reason")
+        message = texts.line(shapes.text(condition, "message"), MESSAGE)
         yield "".join(
             (
-                f"  {objects.text(condition, 'type')}={objects.text(condition, 'status')}",
+                f"  {shapes.text(condition, 'type')}={shapes.text(condition, 'status')}",
                 f" {reason}" if reason else "",
                 f", for {objects.age(now, since)}" if since else "",
                 f": {message}" if message else "",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubewhy.core import ports, tools
-from kubewhy.toolsets.kubernetes import function_tool, kube_events, objects
+from kubewhy.toolsets.kubernetes import function_tool, kube_events, shapes
 
 SHOWN: Final = 50
 MOST_SHOWN: Final = 500
@@ -58,9 +58,9 @@ async def _run(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tool
 
 async def _read(
     kube: ports.KubeReader, namespace: str, selector: str
-) -> tuple[Sequence[objects.Object], str]:
+) -> tuple[Sequence[shapes.Object], str]:
     """All pages up to the bound, and in words what was not read."""
-    found: list[objects.Object] = []
+    found: list[shapes.Object] = []
     token = ""
     for _ in range(MOST_PAGES):
         page = await kube.list(

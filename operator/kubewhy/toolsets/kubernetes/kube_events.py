@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kubewhy.core import ports
-from kubewhy.toolsets.kubernetes import objects, texts
+from kubewhy.toolsets.kubernetes import objects, shapes, texts
 
 RESOURCE: Final = ports.Resource(
     group="", version="v1", name="events", kind="Event", namespaced=True
@@ -37,35 +37,35 @@ class KubeEvent:
     last: datetime.datetime | None
 
 
-def read(value: objects.Object) -> KubeEvent:
+def read(value: shapes.Object) -> KubeEvent:
     """Read an object of core/v1 or events.k8s.io/v1."""
-    about = objects.mapping(value, "involvedObject") or objects.mapping(value, "regarding")
-    created = objects.moment(value, "metadata", "creationTimestamp")
+    about = shapes.mapping(value, "involvedObject") or shapes.mapping(value, "regarding")
+    created = shapes.moment(value, "metadata", "creationTimestamp")
     last = (
-        objects.moment(value, "series", "lastObservedTime")
-        or objects.moment(value, "lastTimestamp")
-        or objects.moment(value, "deprecatedLastTimestamp")
-        or objects.moment(value, "eventTime")
+        shapes.moment(value, "series", "lastObservedTime")
+        or shapes.moment(value, "lastTimestamp")
+        or shapes.moment(value, "deprecatedLastTimestamp")
+        or shapes.moment(value, "eventTime")
         or created
     )
     return KubeEvent(
         about=_about(about),
-        kind=objects.text(value, "type") or "Normal",
-        reason=objects.text(value, "reason"),
-        message=texts.block(objects.text(value, "message") or objects.text(value, "note"), MESSAGE)[
+        kind=shapes.text(value, "type") or "Normal",
+        reason=shapes.text(value, "reason"),
+        message=texts.block(shapes.text(value, "message") or shapes.text(value, "note"), MESSAGE)[
             0
         ],
-        source=objects.text(value, "source", "component")
-        or objects.text(value, "reportingComponent"),
-        count=max(1, objects.number(value, "series", "count"), objects.number(value, "count")),
-        first=objects.moment(value, "firstTimestamp")
-        or objects.moment(value, "eventTime")
+        source=shapes.text(value, "source", "component")
+        or shapes.text(value, "reportingComponent"),
+        count=max(1, shapes.number(value, "series", "count"), shapes.number(value, "count")),
+        first=shapes.moment(value, "firstTimestamp")
+        or shapes.moment(value, "eventTime")
         or created,
         last=last,
     )
 
 
-def newest_last(values: Iterable[objects.Object]) -> list[KubeEvent]:
+def newest_last(values: Iterable[shapes.Object]) -> list[KubeEvent]:
     """The KubeEvents in the order in which they were last seen."""
     return sorted((read(value) for value in values), key=lambda event: event.last or _NEVER)
 
@@ -85,9 +85,9 @@ def fields_of(kind: str, name: str) -> str:
     return ",".join(f"{key}={item}" for key, item in wanted if item)
 
 
-def _about(reference: objects.Object) -> str:
-    name = f"{objects.text(reference, 'kind')}/{objects.text(reference, 'name')}"
-    path = objects.text(reference, "fieldPath")
+def _about(reference: shapes.Object) -> str:
+    name = f"{shapes.text(reference, 'kind')}/{shapes.text(reference, 'name')}"
+    path = shapes.text(reference, "fieldPath")
     container = path.partition("{")[2].rstrip("}")
     return f"{name} {container}" if container else name
 

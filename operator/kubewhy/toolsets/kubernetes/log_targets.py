@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubewhy import errors
 from kubewhy.core import ports
-from kubewhy.toolsets.kubernetes import containers, objects, owners
+from kubewhy.toolsets.kubernetes import containers, owners, shapes
 
 MOST_PODS: Final = 5
 MOST_LOGS: Final = 12
@@ -20,7 +20,7 @@ class Target:
 
     pod: str
     container: str
-    status: objects.Object
+    status: shapes.Object
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,43 +75,43 @@ async def _pods(kube: ports.KubeReader, arguments: Mapping[str, Any]) -> owners.
     return await owners.pods(kube, resource, name, namespace=namespace)
 
 
-def _trouble(pod: objects.Object) -> tuple[bool, int, str]:
+def _trouble(pod: shapes.Object) -> tuple[bool, int, str]:
     """Pods with unready containers first, then those with more restarts, then newer ones."""
     states = list(containers.statuses(pod).values())
     unready = any(state.get("ready") is not True for state in states) or not states
-    restarts = sum(objects.number(state, "restartCount") for state in states)
-    finished = objects.text(pod, "status", "phase") == "Succeeded"
-    return unready and not finished, restarts, objects.text(pod, "metadata", "creationTimestamp")
+    restarts = sum(shapes.number(state, "restartCount") for state in states)
+    finished = shapes.text(pod, "status", "phase") == "Succeeded"
+    return unready and not finished, restarts, shapes.text(pod, "metadata", "creationTimestamp")
 
 
-def _targets(pod: objects.Object, container: str) -> Iterator[Target]:
+def _targets(pod: shapes.Object, container: str) -> Iterator[Target]:
     known = containers.statuses(pod)
     names = (
         [container] if container in _names(pod) else [] if container else _worth_reading(pod, known)
     )
     for name in names:
         yield Target(
-            pod=objects.text(pod, "metadata", "name"), container=name, status=known.get(name, {})
+            pod=shapes.text(pod, "metadata", "name"), container=name, status=known.get(name, {})
         )
 
 
-def _worth_reading(pod: objects.Object, known: Mapping[str, objects.Object]) -> list[str]:
+def _worth_reading(pod: shapes.Object, known: Mapping[str, shapes.Object]) -> list[str]:
     """All containers but init containers that did their work."""
-    init = [objects.text(item, "name") for item in objects.mappings(pod, "spec", "initContainers")]
+    init = [shapes.text(item, "name") for item in shapes.mappings(pod, "spec", "initContainers")]
     done = {
         name
         for name in init
-        if objects.text(known.get(name), "state", "terminated", "exitCode") == "0"
+        if shapes.text(known.get(name), "state", "terminated", "exitCode") == "0"
     }
     return [name for name in _names(pod) if name not in done]
 
 
-def _names(pod: objects.Object) -> list[str]:
+def _names(pod: shapes.Object) -> list[str]:
     groups = ("initContainers", "containers", "ephemeralContainers")
     return [
-        objects.text(item, "name")
+        shapes.text(item, "name")
         for group in groups
-        for item in objects.mappings(pod, "spec", group)
+        for item in shapes.mappings(pod, "spec", group)
     ]
 
 

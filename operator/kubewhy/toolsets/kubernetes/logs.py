@@ -17,7 +17,7 @@ from kubewhy.toolsets.kubernetes import (
     log_pattern,
     log_read,
     log_targets,
-    objects,
+    shapes,
     texts,
 )
 
@@ -179,20 +179,20 @@ def _none(target: log_targets.Target, reason: str) -> _Log:
 
 def _ended(target: log_targets.Target) -> bool:
     """Whether the latest run of the container is over."""
-    return bool(objects.mapping(target.status, "state", "terminated"))
+    return bool(shapes.mapping(target.status, "state", "terminated"))
 
 
-def _no_log(status: objects.Object, *, previous: bool) -> str:
+def _no_log(status: shapes.Object, *, previous: bool) -> str:
     """Why there can be no log, from what the kubelet said; "" where there may be one."""
-    if previous and status and not objects.number(status, "restartCount"):
+    if previous and status and not shapes.number(status, "restartCount"):
         return "the container has not been restarted, so there is no previous log"
-    waiting = objects.mapping(status, "state", "waiting")
-    started = objects.mapping(status, "lastState", "terminated") or objects.text(
+    waiting = shapes.mapping(status, "state", "waiting")
+    started = shapes.mapping(status, "lastState", "terminated") or shapes.text(
         status, "containerID"
     )
     if waiting and not started:
-        message = texts.line(objects.text(waiting, "message"), containers.MESSAGE)
-        return f"the container has not started: waiting {objects.text(waiting, 'reason')}" + (
+        message = texts.line(shapes.text(waiting, "message"), containers.MESSAGE)
+        return f"the container has not started: waiting {shapes.text(waiting, 'reason')}" + (
             f" ({message})" if message else ""
         )
     return ""

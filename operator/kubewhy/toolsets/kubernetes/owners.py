@@ -8,7 +8,7 @@ from typing import Final
 
 from kubewhy import errors
 from kubewhy.core import ports
-from kubewhy.toolsets.kubernetes import objects
+from kubewhy.toolsets.kubernetes import objects, shapes
 
 POD: Final = ports.Resource(group="", version="v1", name="pods", kind="Pod", namespaced=True)
 JOB: Final = ports.Resource(group="batch", version="v1", name="jobs", kind="Job", namespaced=True)
@@ -24,21 +24,21 @@ JOBS_READ: Final = 100
 class Pods:
     """Pods of one page, how they were selected in words, and whether more exist."""
 
-    items: Sequence[objects.Object]
+    items: Sequence[shapes.Object]
     selected: str
     more: bool = False
 
 
 async def chain(
-    kube: ports.KubeReader, value: objects.Object, *, namespace: str = ""
+    kube: ports.KubeReader, value: shapes.Object, *, namespace: str = ""
 ) -> Sequence[str]:
     """The owners from the nearest to the last, each as "Kind/name" with a note where it could not be read."""
     found: list[str] = []
     owner = objects.controller(value)
     while owner is not None and len(found) < DEPTH:
-        kind, name = objects.text(owner, "kind"), objects.text(owner, "name")
+        kind, name = shapes.text(owner, "kind"), shapes.text(owner, "name")
         try:
-            resource = await kube.resource(f"{objects.text(owner, 'apiVersion')}/{kind}")
+            resource = await kube.resource(f"{shapes.text(owner, 'apiVersion')}/{kind}")
             read = await kube.get(resource, name, namespace=namespace)
         except errors.ApiNotFound:
             return [*found, f"{kind}/{name} (does not exist any more)"]
@@ -46,7 +46,7 @@ async def chain(
             return [*found, f"{kind}/{name} (may not be read)"]
         except errors.ApiError as error:
             return [*found, f"{kind}/{name} (not read: {error})"]
-        same = objects.text(read, "metadata", "uid") == objects.text(owner, "uid")
+        same = shapes.text(read, "metadata", "uid") == shapes.text(owner, "uid")
         if not same:
             return [*found, f"{kind}/{name} (does not exist any more; another object has its name)"]
         found.append(f"{kind}/{name}")
@@ -82,16 +82,16 @@ async def labelled(kube: ports.KubeReader, labels: str, *, namespace: str = "") 
 
 
 async def _newest_job(
-    kube: ports.KubeReader, cron_job: objects.Object, namespace: str
-) -> objects.Object:
-    uid = objects.text(cron_job, "metadata", "uid")
+    kube: ports.KubeReader, cron_job: shapes.Object, namespace: str
+) -> shapes.Object:
+    uid = shapes.text(cron_job, "metadata", "uid")
     page = await kube.list(JOB, namespace=namespace, limit=JOBS_READ)
     owned = [
         job
         for job in page.items
         if any(
-            objects.text(owner, "uid") == uid
-            for owner in objects.mappings(job, "metadata", "ownerReferences")
+            shapes.text(owner, "uid") == uid
+            for owner in shapes.mappings(job, "metadata", "ownerReferences")
         )
     ]
     if not owned:
@@ -99,4 +99,4 @@ async def _newest_job(
             "NoData",
             f"{objects.title(cron_job)} has no Job now: none has started, or they were cleaned up",
         )
-    return max(owned, key=lambda job: objects.text(job, "metadata", "creationTimestamp"))
+    return max(owned, key=lambda job: shapes.text(job, "metadata", "creationTimestamp"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubewhy.toolsets.kubernetes import objects
+from kubewhy.toolsets.kubernetes import shapes
 
 DEPTH: Final = 40
 """Levels of nesting that are shown."""
@@ -42,7 +42,7 @@ _TOLERATED: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.
 _TOKEN_VOLUME: Final = "kube-api-access-"  # noqa: S105 - a volume's name
 
 
-def whole(value: objects.Object) -> dict[str, Any]:
+def whole(value: shapes.Object) -> dict[str, Any]:
     """The object without managedFields and last-applied copy; nothing else is left out."""
     shown: dict[str, Any] = _bounded(value, DEPTH)
     meta = shown.get("metadata")
@@ -51,12 +51,12 @@ def whole(value: objects.Object) -> dict[str, Any]:
     return shown
 
 
-def decisive(value: objects.Object) -> dict[str, Any]:
+def decisive(value: shapes.Object) -> dict[str, Any]:
     """As `whole`, also without identity, defaults that the API server filled in, and conditions (shown apart)."""
     shown = whole(value)
     meta = _metadata(shown.pop("metadata", {}), _BOOKKEEPING | _IDENTITY)
     rest = {key: item for key, item in shown.items() if key not in {"apiVersion", "kind", "status"}}
-    status = objects.mapping(shown, "status")
+    status = shapes.mapping(shown, "status")
     hidden = {
         "conditions",
         "containerStatuses",
@@ -72,7 +72,7 @@ def decisive(value: objects.Object) -> dict[str, Any]:
 
 def _metadata(meta: Any, hidden: frozenset[str]) -> dict[str, Any]:
     kept = {key: item for key, item in meta.items() if key not in hidden}
-    annotations = objects.mapping(kept, "annotations")
+    annotations = shapes.mapping(kept, "annotations")
     if annotations:
         kept["annotations"] = {
             key: item for key, item in annotations.items() if key != _LAST_APPLIED
@@ -110,4 +110,4 @@ def _filled_in(item: Any) -> bool:
     name = item.get("name")
     if isinstance(name, str) and name.startswith(_TOKEN_VOLUME):
         return True
-    return objects.text(item, "key") in _TOLERATED and item.get("tolerationSeconds") == 300  # noqa: PLR2004 - the default
+    return shapes.text(item, "key") in _TOLERATED and item.get("tolerationSeconds") == 300  # noqa: PLR2004 - the default

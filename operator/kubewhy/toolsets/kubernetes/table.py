@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kubewhy.toolsets.kubernetes import objects, texts
+from kubewhy.toolsets.kubernetes import shapes, texts
 
 CELL: Final = 120
 WIDE_CELL: Final = 400
 """Most characters of one cell."""
 
 
-def render(reply: objects.Object, *, wide: bool = False, namespaces: bool = False) -> Sequence[str]:
+def render(reply: shapes.Object, *, wide: bool = False, namespaces: bool = False) -> Sequence[str]:
     """Header and rows as lines; no line where there is no row.
 
     `wide` adds the columns that kubectl shows with `-o wide`, `namespaces` puts each row's namespace first.
     """
     if reply.get("kind") != "Table":
         reply = _from_objects(reply)
-    columns = objects.mappings(reply, "columnDefinitions")
+    columns = shapes.mappings(reply, "columnDefinitions")
     shown = [at for at, column in enumerate(columns) if wide or not column.get("priority")]
     cell = WIDE_CELL if wide else CELL
     body = []
-    for row in objects.mappings(reply, "rows"):
+    for row in shapes.mappings(reply, "rows"):
         cells = row.get("cells") or []
-        head = [objects.text(row, "object", "metadata", "namespace")] if namespaces else []
+        head = [shapes.text(row, "object", "metadata", "namespace")] if namespaces else []
         body.append([*head, *(_cell(cells[at], cell) for at in shown if at < len(cells))])
     head = ["NAMESPACE"] if namespaces else []
     return (
@@ -35,22 +35,22 @@ def render(reply: objects.Object, *, wide: bool = False, namespaces: bool = Fals
     )
 
 
-def left_out(reply: objects.Object) -> str:
+def left_out(reply: shapes.Object) -> str:
     """How many objects the page lacks, in words; "" where it lacks none."""
-    if not objects.text(reply, "metadata", "continue"):
+    if not shapes.text(reply, "metadata", "continue"):
         return ""
-    remaining = objects.number(reply, "metadata", "remainingItemCount")
+    remaining = shapes.number(reply, "metadata", "remainingItemCount")
     return f"{remaining} more exist" if remaining else "more exist"
 
 
-def _from_objects(reply: objects.Object) -> objects.Object:
+def _from_objects(reply: shapes.Object) -> shapes.Object:
     """A Table of name and creation for a server that has no Table form of the kind."""
-    items = objects.mappings(reply, "items") if "items" in reply else [reply]
+    items = shapes.mappings(reply, "items") if "items" in reply else [reply]
     rows = [
         {
             "cells": [
-                objects.text(item, "metadata", "name"),
-                objects.text(item, "metadata", "creationTimestamp"),
+                shapes.text(item, "metadata", "name"),
+                shapes.text(item, "metadata", "creationTimestamp"),
             ],
             "object": item,
         }
@@ -60,7 +60,7 @@ def _from_objects(reply: objects.Object) -> objects.Object:
     return {
         "columnDefinitions": columns,
         "rows": rows,
-        "metadata": objects.mapping(reply, "metadata"),
+        "metadata": shapes.mapping(reply, "metadata"),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubewhy.core import ports, tools
-from kubewhy.toolsets.kubernetes import function_tool, manifest, objects, pruning, texts
+from kubewhy.toolsets.kubernetes import function_tool, manifest, objects, pruning, shapes, texts
 
 MOST: Final = 512 * 1024
 """Most characters of the text."""
@@ -37,7 +37,7 @@ async def _run(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tool
     shown: Any = pruning.whole(found)
     field = arguments.get("field", "").strip(".")
     if field:
-        shown = objects.dig(shown, *field.split("."))
+        shown = shapes.dig(shown, *field.split("."))
         if shown is None:
             return tools.ToolOutput(
                 text=f"{objects.title(found)} has no field {field}", status=tools.ToolStatus.NO_DATA

@@ -13,6 +13,7 @@ from typing import Final
 
 from kubewhy import errors
 from kubewhy.core import ports
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import (
     drafts,
     gather_details,
@@ -73,7 +74,7 @@ async def _run(
 
 async def _namespace_events(
     draft: drafts.Draft, resource: ports.Resource, name: str
-) -> tuple[tuple[objects.Object, ...], bool]:
+) -> tuple[tuple[shapes.Object, ...], bool]:
     if resource.kind == "Node":
         fields = f"involvedObject.kind=Node,involvedObject.name={name}"
         found, _ = await draft.reads.list(
@@ -86,7 +87,7 @@ async def _namespace_events(
 
 async def _services(
     draft: drafts.Draft, resource: ports.Resource
-) -> tuple[tuple[objects.Object, ...], bool]:
+) -> tuple[tuple[shapes.Object, ...], bool]:
     if resource.kind not in resources.WORKLOADS | {"Service", "Ingress"}:
         return (), False
     before = len(draft.reads.failures)
@@ -101,7 +102,7 @@ async def _gone(draft: drafts.Draft, resource: ports.Resource, name: str) -> sna
     events = [
         event
         for event in draft.shot.events
-        if (of := objects.text(event, "involvedObject", "name")) == name or of.startswith(stem)
+        if (of := shapes.text(event, "involvedObject", "name")) == name or of.startswith(stem)
     ]
     if not draft.events_complete:
         fields = f"involvedObject.name={name}"
@@ -114,6 +115,6 @@ async def _gone(draft: drafts.Draft, resource: ports.Resource, name: str) -> sna
         name=name,
         message=draft.reads.missing[objects.Ref(resource.kind, name)],
         near=near,
-        events=tuple({objects.text(event, "metadata", "name"): event for event in events}.values()),
+        events=tuple({shapes.text(event, "metadata", "name"): event for event in events}.values()),
         failures=tuple(draft.reads.failures),
     )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Container, Iterable
 from typing import Final
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import (
     drafts,
     gather_pods,
@@ -45,7 +46,7 @@ async def read(draft: drafts.Draft) -> None:
         tasks.append(_admission(draft))
     if worst < CLEAR_TROUBLE:
         tasks.append(_surroundings(draft))
-    if any(objects.text(event, "reason") == "Preempted" for event in draft.shot.events):
+    if any(shapes.text(event, "reason") == "Preempted" for event in draft.shot.events):
         tasks.append(_neighbours(draft))
     tasks.append(_kind_specific(draft))
     await asyncio.gather(*tasks)
@@ -96,13 +97,13 @@ async def _references(draft: drafts.Draft) -> None:
 async def _nodes(draft: drafts.Draft) -> None:
     if (
         any(podstate.unscheduled(pod) for pod in draft.shot.pods)
-        or any(objects.text(event, "reason") == "FailedScheduling" for event in draft.shot.events)
+        or any(shapes.text(event, "reason") == "FailedScheduling" for event in draft.shot.events)
         or objects.kind(draft.shot.workload) == "DaemonSet"
     ):
         found, _ = await draft.reads.list(resources.NODE, limit=50)
         draft.put(nodes=found or draft.shot.nodes)
         return
-    names = {objects.text(pod, "spec", "nodeName") for pod in draft.shot.focus[:1]} - {""}
+    names = {shapes.text(pod, "spec", "nodeName") for pod in draft.shot.focus[:1]} - {""}
     if draft.shot.nodes or not names:
         return
     node = await draft.reads.get(resources.NODE, names.pop())
@@ -132,18 +133,18 @@ async def _more_events(draft: drafts.Draft) -> None:
     )
     more = [event for page in pages for event in page[0]]
     merged = {
-        objects.text(event, "metadata", "name"): event for event in (*draft.shot.events, *more)
+        shapes.text(event, "metadata", "name"): event for event in (*draft.shot.events, *more)
     }
     draft.put(events=tuple(merged.values()))
 
 
 def _pods_are_short(draft: drafts.Draft) -> bool:
     workload = draft.shot.workload
-    wanted = objects.number(workload, "spec", "replicas", default=1)
+    wanted = shapes.number(workload, "spec", "replicas", default=1)
     if objects.kind(workload) == "Job":
-        wanted = objects.number(workload, "spec", "parallelism", default=1)
+        wanted = shapes.number(workload, "spec", "parallelism", default=1)
     refused = any(
-        objects.text(event, "reason") in {"FailedCreate", "FailedUpdate"}
+        shapes.text(event, "reason") in {"FailedCreate", "FailedUpdate"}
         for event in draft.shot.events
     )
     return refused or (bool(workload) and len(draft.shot.pods) < wanted)
@@ -180,7 +181,7 @@ async def _neighbours(draft: drafts.Draft) -> None:
 async def _kind_specific(draft: drafts.Draft) -> None:
     kind = objects.kind(draft.shot.subject)
     if kind == "Ingress":
-        name = objects.text(draft.shot.subject, "spec", "ingressClassName")
+        name = shapes.text(draft.shot.subject, "spec", "ingressClassName")
         found = await draft.reads.get(resources.INGRESS_CLASS, name) if name else None
         if found:
             draft.put(found={**draft.shot.found, objects.ref(found): found})
@@ -191,7 +192,7 @@ async def _kind_specific(draft: drafts.Draft) -> None:
 async def _storage(draft: drafts.Draft) -> None:
     """For claims that are not bound: classes and volumes; for bound ones of a pod that waits: their volume."""
     claims = objects.of_kind(draft.shot.found.values(), "PersistentVolumeClaim")
-    pending = [claim for claim in claims if objects.text(claim, "status", "phase") != "Bound"]
+    pending = [claim for claim in claims if shapes.text(claim, "status", "phase") != "Bound"]
     if pending:
         classes, volumes = await asyncio.gather(
             draft.reads.list(resources.STORAGE_CLASS, limit=50),
@@ -199,14 +200,14 @@ async def _storage(draft: drafts.Draft) -> None:
         )
         draft.put(storage_classes=classes[0], volumes=volumes[0])
     elif any(podstate.unscheduled(pod) for pod in draft.shot.focus):
-        names = [objects.text(claim, "spec", "volumeName") for claim in claims]
+        names = [shapes.text(claim, "spec", "volumeName") for claim in claims]
         found = await asyncio.gather(
             *(draft.reads.get(resources.VOLUME, name) for name in names[:3])
         )
         draft.put(volumes=tuple(item for item in found if item))
 
 
-def log_choices(focus: Iterable[objects.Object]) -> list[tuple[str, str, bool]]:
+def log_choices(focus: Iterable[shapes.Object]) -> list[tuple[str, str, bool]]:
     """Which logs tell most: (pod, container, previous), for each pod its worst containers first."""
     chosen: list[tuple[str, str, bool]] = []
     for pod in focus:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import drafts, objects, resources, targets
 
 MOST_PODS: Final = 100
@@ -49,15 +50,15 @@ async def _workload_pods(draft: drafts.Draft) -> None:
 
 
 async def _selected_pods(
-    draft: drafts.Draft, workload: objects.Object, *, fields: str = "", limit: int = MOST_PODS
-) -> tuple[tuple[objects.Object, ...], int]:
+    draft: drafts.Draft, workload: shapes.Object, *, fields: str = "", limit: int = MOST_PODS
+) -> tuple[tuple[shapes.Object, ...], int]:
     labels = targets.label_selector(workload)
     if not labels:
         return (), 0
     return await draft.reads.list(resources.POD, labels=labels, fields=fields, limit=limit)
 
 
-async def _more_pods(draft: drafts.Draft, workload: objects.Object) -> None:
+async def _more_pods(draft: drafts.Draft, workload: shapes.Object) -> None:
     """Of many pods, those that the API server can tell to be in trouble."""
     found = await asyncio.gather(
         *(
@@ -72,10 +73,10 @@ async def _more_pods(draft: drafts.Draft, workload: objects.Object) -> None:
 
 def _keep_pods(
     draft: drafts.Draft,
-    pods: Iterable[objects.Object],
+    pods: Iterable[shapes.Object],
     left: int,
     *,
-    owners: Iterable[objects.Object],
+    owners: Iterable[shapes.Object],
 ) -> None:
     """Keep the pods that one of the owners manages: a selector alone may reach foreign ones."""
     chain = list(owners)
@@ -83,7 +84,7 @@ def _keep_pods(
     draft.put(pods=kept, pods_left_out=left)
 
 
-async def _replica_sets(draft: drafts.Draft) -> tuple[objects.Object, ...]:
+async def _replica_sets(draft: drafts.Draft) -> tuple[shapes.Object, ...]:
     workload = draft.shot.workload
     if objects.kind(workload) != "Deployment":
         return ()
@@ -96,13 +97,13 @@ async def _replica_sets(draft: drafts.Draft) -> tuple[objects.Object, ...]:
 async def _cron_pods(draft: drafts.Draft) -> None:
     found, _ = await draft.reads.list(resources.JOB, limit=200)
     own = [job for job in found if objects.owned_by(job, draft.shot.workload)]
-    own.sort(key=lambda job: objects.text(job, "metadata", "creationTimestamp"), reverse=True)
+    own.sort(key=lambda job: shapes.text(job, "metadata", "creationTimestamp"), reverse=True)
     draft.put(jobs=tuple(own[:10]))
     subject = objects.name(draft.shot.subject)
     telling = [job for job in own if objects.name(job) == subject] or [
         job
         for job in own
-        if objects.number(job, "status", "failed") or objects.number(job, "status", "active")
+        if shapes.number(job, "status", "failed") or shapes.number(job, "status", "active")
     ]
     pages = await asyncio.gather(*(_selected_pods(draft, job) for job in (telling or own)[:2]))
     draft.put(pods=tuple(pod for page in pages for pod in page[0]))
@@ -145,11 +146,11 @@ async def _candidates(draft: drafts.Draft) -> None:
 
 
 async def _scaled_pods(draft: drafts.Draft) -> None:
-    target = objects.table(draft.shot.subject, "spec", "scaleTargetRef")
-    resource = resources.find(objects.text(target, "kind"))
+    target = shapes.mapping(draft.shot.subject, "spec", "scaleTargetRef")
+    resource = resources.find(shapes.text(target, "kind"))
     if resource is None:
         return
-    workload = await draft.reads.get(resource, objects.text(target, "name"))
+    workload = await draft.reads.get(resource, shapes.text(target, "name"))
     if workload:
         draft.put(workload=workload)
         await _workload_pods(draft)
@@ -161,10 +162,10 @@ async def _node_pods(draft: drafts.Draft) -> None:
     draft.put(pods=found, pods_left_out=left, nodes=(draft.shot.subject,))
 
 
-async def _nothing() -> tuple[tuple[objects.Object, ...], int]:
+async def _nothing() -> tuple[tuple[shapes.Object, ...], int]:
     return (), 0
 
 
-def table_known(workload: objects.Object) -> bool:
+def table_known(workload: shapes.Object) -> bool:
     """Whether the workload was read, or only its name is known."""
-    return bool(objects.table(workload, "spec"))
+    return bool(shapes.mapping(workload, "spec"))

@@ -11,7 +11,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-Object = Mapping[str, Any]
+from kubewhy.toolsets.kubernetes import shapes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,105 +25,63 @@ class Ref:
         return f"{self.kind}/{self.name}"
 
 
-def dig(value: Any, *path: str) -> Any:
-    """The value at the path, None where a step is missing."""
-    for key in path:
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(key)
-    return value
-
-
-def text(value: Any, *path: str) -> str:
-    """A scalar at the path as text, "" where there is none."""
-    found = dig(value, *path)
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    return str(found) if isinstance(found, str | int | float) else ""
-
-
-def number(value: Any, *path: str, default: int = 0) -> int:
-    """A whole number at the path."""
-    found = dig(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else default
-
-
-def table(value: Any, *path: str) -> Object:
-    """A mapping at the path, empty where there is none."""
-    found = dig(value, *path)
-    return found if isinstance(found, Mapping) else {}
-
-
-def rows(value: Any, *path: str) -> list[Object]:
-    """The mappings in a list at the path."""
-    found = dig(value, *path)
-    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
-
-
 def words(value: Any, *path: str) -> list[str]:
     """The texts in a list at the path."""
-    found = dig(value, *path)
+    found = shapes.dig(value, *path)
     return [str(item) for item in found] if isinstance(found, list) else []
 
 
 def labels(value: Any, *path: str) -> dict[str, str]:
     """A mapping of texts at the path."""
-    return {str(key): str(item) for key, item in table(value, *path).items()}
+    return {str(key): str(item) for key, item in shapes.mapping(value, *path).items()}
 
 
-def name(value: Object) -> str:
+def name(value: shapes.Object) -> str:
     """`metadata.name`."""
-    return text(value, "metadata", "name")
+    return shapes.text(value, "metadata", "name")
 
 
-def kind(value: Object) -> str:
+def kind(value: shapes.Object) -> str:
     """The object's kind."""
-    return text(value, "kind")
+    return shapes.text(value, "kind")
 
 
-def ref(value: Object) -> Ref:
+def ref(value: shapes.Object) -> Ref:
     """Kind and name of an object."""
     return Ref(kind(value), name(value))
 
 
-def controller(value: Object) -> Ref | None:
+def controller(value: shapes.Object) -> Ref | None:
     """The owner that manages the object, None where nobody does."""
-    for owner in rows(value, "metadata", "ownerReferences"):
+    for owner in shapes.mappings(value, "metadata", "ownerReferences"):
         if owner.get("controller"):
-            return Ref(text(owner, "kind"), text(owner, "name"))
+            return Ref(shapes.text(owner, "kind"), shapes.text(owner, "name"))
     return None
 
 
-def owned_by(value: Object, owner: Object) -> bool:
+def owned_by(value: shapes.Object, owner: shapes.Object) -> bool:
     """Whether `owner` (by UID) manages the object."""
-    uid = text(owner, "metadata", "uid")
-    return any(text(row, "uid") == uid for row in rows(value, "metadata", "ownerReferences"))
+    uid = shapes.text(owner, "metadata", "uid")
+    return any(
+        shapes.text(row, "uid") == uid
+        for row in shapes.mappings(value, "metadata", "ownerReferences")
+    )
 
 
-def pod_template(value: Object) -> Object:
+def pod_template(value: shapes.Object) -> shapes.Object:
     """The pod template of a workload: a pod itself, `spec.template`, or a CronJob's job template's."""
     if kind(value) == "Pod":
         return value
     if kind(value) == "CronJob":
-        return table(value, "spec", "jobTemplate", "spec", "template")
-    return table(value, "spec", "template")
+        return shapes.mapping(value, "spec", "jobTemplate", "spec", "template")
+    return shapes.mapping(value, "spec", "template")
 
 
-def containers(pod: Object) -> list[Object]:
+def containers(pod: shapes.Object) -> list[shapes.Object]:
     """The containers of a pod or template; init containers first, as they run."""
-    return rows(pod, "spec", "initContainers") + rows(pod, "spec", "containers")
-
-
-def when(value: Any, *path: str) -> datetime.datetime | None:
-    """A time at the path, aware, None where there is none or it can't be read."""
-    found = text(value, *path)
-    if not found:
-        return None
-    try:
-        read = datetime.datetime.fromisoformat(found)
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=datetime.UTC)
+    return shapes.mappings(pod, "spec", "initContainers") + shapes.mappings(
+        pod, "spec", "containers"
+    )
 
 
 def seconds(now: datetime.datetime, then: datetime.datetime | None) -> str:
@@ -141,12 +99,12 @@ def selects(selector: Mapping[str, str], found: Mapping[str, str]) -> bool:
     return bool(selector) and all(found.get(key) == value for key, value in selector.items())
 
 
-def of_kind(objects: Iterable[Object], wanted: str) -> list[Object]:
+def of_kind(objects: Iterable[shapes.Object], wanted: str) -> list[shapes.Object]:
     """The objects of one kind."""
     return [item for item in objects if kind(item) == wanted]
 
 
-def revision(replica_set: Object) -> int:
+def revision(replica_set: shapes.Object) -> int:
     """The rollout revision of a ReplicaSet, 0 where it has none."""
     annotations = labels(replica_set, "metadata", "annotations")
     found = annotations.get("deployment.kubernetes.io/revision", "")

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterable
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects
 
 STARTING = frozenset({"ContainerCreating", "PodInitializing", ""})
@@ -22,34 +23,34 @@ MOST_FOCUS = 3
 class Container:
     """Spec and status of one container of one pod, with its states picked apart."""
 
-    pod: objects.Object
+    pod: shapes.Object
     name: str
     init: bool
-    spec: objects.Object
-    status: objects.Object
+    spec: shapes.Object
+    status: shapes.Object
 
     @property
-    def waiting(self) -> objects.Object:
+    def waiting(self) -> shapes.Object:
         """`state.waiting`."""
-        return objects.table(self.status, "state", "waiting")
+        return shapes.mapping(self.status, "state", "waiting")
 
     @property
-    def running(self) -> objects.Object:
+    def running(self) -> shapes.Object:
         """`state.running`."""
-        return objects.table(self.status, "state", "running")
+        return shapes.mapping(self.status, "state", "running")
 
     @property
-    def terminated(self) -> objects.Object:
+    def terminated(self) -> shapes.Object:
         """`state.terminated`: how the container ended that is not running again yet."""
-        return objects.table(self.status, "state", "terminated")
+        return shapes.mapping(self.status, "state", "terminated")
 
     @property
-    def last(self) -> objects.Object:
+    def last(self) -> shapes.Object:
         """`lastState.terminated`: how the container before this one ended."""
-        return objects.table(self.status, "lastState", "terminated")
+        return shapes.mapping(self.status, "lastState", "terminated")
 
     @property
-    def exit(self) -> objects.Object:
+    def exit(self) -> shapes.Object:
         """The newest end of this container."""
         return self.terminated or self.last
 
@@ -61,7 +62,7 @@ class Container:
     @property
     def restarts(self) -> int:
         """How often it was started again."""
-        return objects.number(self.status, "restartCount")
+        return shapes.number(self.status, "restartCount")
 
     @property
     def sidecar(self) -> bool:
@@ -76,7 +77,7 @@ class Container:
     @property
     def trouble(self) -> int:
         """0 fine, else how telling the state is; the worst container explains the pod."""
-        reason = objects.text(self.waiting, "reason")
+        reason = shapes.text(self.waiting, "reason")
         if self.waiting and reason not in STARTING:
             return 90
         if failed(self.terminated):
@@ -90,51 +91,51 @@ class Container:
         return 10 if self.waiting else 0
 
 
-def failed(state: objects.Object) -> bool:
+def failed(state: shapes.Object) -> bool:
     """Whether a terminated state is a failure."""
     return bool(state) and (
-        objects.number(state, "exitCode") != 0
-        or objects.text(state, "reason") not in {"", "Completed"}
+        shapes.number(state, "exitCode") != 0
+        or shapes.text(state, "reason") not in {"", "Completed"}
     )
 
 
-def containers(pod: objects.Object) -> list[Container]:
+def containers(pod: shapes.Object) -> list[Container]:
     """All containers of a pod, init containers first; one without status has an empty one."""
     found = []
     for init in (True, False):
-        specs = objects.rows(pod, "spec", "initContainers" if init else "containers")
+        specs = shapes.mappings(pod, "spec", "initContainers" if init else "containers")
         key = "initContainerStatuses" if init else "containerStatuses"
-        statuses = {objects.text(row, "name"): row for row in objects.rows(pod, "status", key)}
+        statuses = {shapes.text(row, "name"): row for row in shapes.mappings(pod, "status", key)}
         found += [
             Container(pod=pod, name=name, init=init, spec=spec, status=statuses.get(name, {}))
             for spec in specs
-            if (name := objects.text(spec, "name"))
+            if (name := shapes.text(spec, "name"))
         ]
     return found
 
 
-def condition(value: objects.Object, wanted: str) -> objects.Object:
+def condition(value: shapes.Object, wanted: str) -> shapes.Object:
     """The condition of that type, empty where there is none."""
-    conditions = objects.rows(value, "status", "conditions")
-    return next((row for row in conditions if objects.text(row, "type") == wanted), {})
+    conditions = shapes.mappings(value, "status", "conditions")
+    return next((row for row in conditions if shapes.text(row, "type") == wanted), {})
 
 
-def ready(pod: objects.Object) -> bool:
+def ready(pod: shapes.Object) -> bool:
     """Whether the pod's Ready condition is True."""
-    return objects.text(condition(pod, "Ready"), "status") == "True"
+    return shapes.text(condition(pod, "Ready"), "status") == "True"
 
 
-def unscheduled(pod: objects.Object) -> bool:
+def unscheduled(pod: shapes.Object) -> bool:
     """Whether the pod waits for a node."""
-    return not objects.text(pod, "spec", "nodeName") and phase(pod) == "Pending"
+    return not shapes.text(pod, "spec", "nodeName") and phase(pod) == "Pending"
 
 
-def phase(pod: objects.Object) -> str:
+def phase(pod: shapes.Object) -> str:
     """`status.phase`."""
-    return objects.text(pod, "status", "phase")
+    return shapes.text(pod, "status", "phase")
 
 
-def trouble(pod: objects.Object) -> int:
+def trouble(pod: shapes.Object) -> int:
     """How telling a pod is for what is wrong; 0 when it is fine."""
     if phase(pod) == "Succeeded":
         return 0
@@ -142,23 +143,23 @@ def trouble(pod: objects.Object) -> int:
     if unscheduled(pod):
         score = max(score, 80)
     if phase(pod) == "Failed":
-        score = max(score, 84 if objects.text(pod, "status", "reason") else 70)
+        score = max(score, 84 if shapes.text(pod, "status", "reason") else 70)
     if phase(pod) == "Pending":
         score = max(score, 50)
     if not ready(pod) and phase(pod) == "Running":
         score = max(score, 55)
-    return score if not objects.text(pod, "metadata", "deletionTimestamp") else score // 3
+    return score if not shapes.text(pod, "metadata", "deletionTimestamp") else score // 3
 
 
 def focus(
-    pods: Iterable[objects.Object], *, subject: objects.Ref, newest: str
-) -> tuple[objects.Object, ...]:
+    pods: Iterable[shapes.Object], *, subject: objects.Ref, newest: str
+) -> tuple[shapes.Object, ...]:
     """The pods to look at closely: the subject first, then the worst, each further one in another kind of trouble.
 
     `newest` is the name of the newest ReplicaSet, whose pods are preferred. Of a StatefulSet the lowest ordinal counts.
     """
     ordered = sorted(pods, key=lambda pod: _order(pod, subject, newest))
-    chosen: list[objects.Object] = []
+    chosen: list[shapes.Object] = []
     seen: set[tuple[object, ...]] = set()
     for pod in ordered:
         mark = _signature(pod)
@@ -172,10 +173,10 @@ def focus(
 
 
 def _order(
-    pod: objects.Object, subject: objects.Ref, newest: str
+    pod: shapes.Object, subject: objects.Ref, newest: str
 ) -> tuple[bool, int, bool, float, tuple[int, str]]:
     owner = objects.controller(pod)
-    made = objects.when(pod, "metadata", "creationTimestamp")
+    made = shapes.moment(pod, "metadata", "creationTimestamp")
     stateful = owner is not None and owner.kind == "StatefulSet"
     age = 0.0 if stateful or made is None else -made.timestamp()
     own = objects.ref(pod) == subject and trouble(pod) > 0
@@ -184,28 +185,28 @@ def _order(
     return not own, -trouble(pod), not fresh, age, (len(name), name)
 
 
-def _signature(pod: objects.Object) -> tuple[object, ...]:
+def _signature(pod: shapes.Object) -> tuple[object, ...]:
     states = tuple(
         (
             container.name,
-            objects.text(container.waiting, "reason") not in STARTING,
-            objects.number(container.exit, "exitCode"),
+            shapes.text(container.waiting, "reason") not in STARTING,
+            shapes.number(container.exit, "exitCode"),
             container.trouble > EXITED,
         )
         for container in containers(pod)
         if container.trouble
     )
-    return phase(pod), objects.text(pod, "status", "reason"), unscheduled(pod), states
+    return phase(pod), shapes.text(pod, "status", "reason"), unscheduled(pod), states
 
 
-def life_seconds(state: objects.Object) -> str:
+def life_seconds(state: shapes.Object) -> str:
     """How long a terminated container had run, in whole seconds."""
-    started, finished = objects.when(state, "startedAt"), objects.when(state, "finishedAt")
+    started, finished = shapes.moment(state, "startedAt"), shapes.moment(state, "finishedAt")
     if started is None or finished is None or started.year < 1990:  # noqa: PLR2004 - the epoch stands for "never"
         return ""
     return str(max(0, int((finished - started).total_seconds())))
 
 
-def age(now: datetime.datetime, value: objects.Object) -> str:
+def age(now: datetime.datetime, value: shapes.Object) -> str:
     """Seconds since an object was created."""
-    return objects.seconds(now, objects.when(value, "metadata", "creationTimestamp"))
+    return objects.seconds(now, shapes.moment(value, "metadata", "creationTimestamp"))

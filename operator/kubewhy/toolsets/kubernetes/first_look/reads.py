@@ -7,6 +7,7 @@ from typing import Final
 
 from kubewhy import errors
 from kubewhy.core import loglines, ports
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, snapshot
 
 MOST_REQUESTS: Final = 40
@@ -41,7 +42,7 @@ class Reads:
 
     async def get(
         self, resource: ports.Resource, name: str, *, namespace: str = ""
-    ) -> objects.Object | None:
+    ) -> shapes.Object | None:
         """One object; None where it is missing or could not be read (`missing`, `failures` tell which)."""
         if not name or not self._take("get", resource, name):
             return None
@@ -64,7 +65,7 @@ class Reads:
         labels: str = "",
         fields: str = "",
         limit: int = 100,
-    ) -> tuple[tuple[objects.Object, ...], int]:
+    ) -> tuple[tuple[shapes.Object, ...], int]:
         """One page of objects, and how many were left out."""
         if not self._take("list", resource, ""):
             return (), 0

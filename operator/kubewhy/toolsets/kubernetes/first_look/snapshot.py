@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects
 
 
@@ -62,38 +63,38 @@ class Snapshot:
 
     now: datetime.datetime
     namespace: str
-    subject: objects.Object
+    subject: shapes.Object
     replaced: str = ""
-    owners: tuple[objects.Object, ...] = ()
-    workload: objects.Object = dataclasses.field(default_factory=dict)
-    replica_sets: tuple[objects.Object, ...] = ()
-    jobs: tuple[objects.Object, ...] = ()
-    pods: tuple[objects.Object, ...] = ()
+    owners: tuple[shapes.Object, ...] = ()
+    workload: shapes.Object = dataclasses.field(default_factory=dict)
+    replica_sets: tuple[shapes.Object, ...] = ()
+    jobs: tuple[shapes.Object, ...] = ()
+    pods: tuple[shapes.Object, ...] = ()
     pods_left_out: int = 0
-    focus: tuple[objects.Object, ...] = ()
-    events: tuple[objects.Object, ...] = ()
+    focus: tuple[shapes.Object, ...] = ()
+    events: tuple[shapes.Object, ...] = ()
     logs: tuple[Log, ...] = ()
     references: tuple[Reference, ...] = ()
-    found: Mapping[objects.Ref, objects.Object] = dataclasses.field(default_factory=dict)
+    found: Mapping[objects.Ref, shapes.Object] = dataclasses.field(default_factory=dict)
     missing: Mapping[objects.Ref, str] = dataclasses.field(default_factory=dict)
-    nodes: tuple[objects.Object, ...] = ()
-    quotas: tuple[objects.Object, ...] = ()
-    limit_ranges: tuple[objects.Object, ...] = ()
-    services: tuple[objects.Object, ...] = ()
+    nodes: tuple[shapes.Object, ...] = ()
+    quotas: tuple[shapes.Object, ...] = ()
+    limit_ranges: tuple[shapes.Object, ...] = ()
+    services: tuple[shapes.Object, ...] = ()
     services_complete: bool = False
-    slices: tuple[objects.Object, ...] = ()
-    candidates: tuple[objects.Object, ...] = ()
-    policies: tuple[objects.Object, ...] = ()
-    autoscalers: tuple[objects.Object, ...] = ()
-    budgets: tuple[objects.Object, ...] = ()
-    storage_classes: tuple[objects.Object, ...] = ()
-    volumes: tuple[objects.Object, ...] = ()
-    neighbours: tuple[objects.Object, ...] = ()
+    slices: tuple[shapes.Object, ...] = ()
+    candidates: tuple[shapes.Object, ...] = ()
+    policies: tuple[shapes.Object, ...] = ()
+    autoscalers: tuple[shapes.Object, ...] = ()
+    budgets: tuple[shapes.Object, ...] = ()
+    storage_classes: tuple[shapes.Object, ...] = ()
+    volumes: tuple[shapes.Object, ...] = ()
+    neighbours: tuple[shapes.Object, ...] = ()
     failures: tuple[Failure, ...] = ()
     requests: int = 0
 
     @property
-    def template(self) -> objects.Object:
+    def template(self) -> shapes.Object:
         """The pod template in force: the workload's, or the pod itself."""
         return objects.pod_template(self.workload) if self.workload else {}
 
@@ -108,5 +109,5 @@ class Gone:
     name: str
     message: str
     near: tuple[str, ...] = ()
-    events: tuple[objects.Object, ...] = ()
+    events: tuple[shapes.Object, ...] = ()
     failures: tuple[Failure, ...] = ()

@@ -7,15 +7,16 @@ import difflib
 from typing import Final
 
 from kubewhy.core import ports
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, reads, resources
 
 MOST_OWNERS: Final = 3
 NEAR_NAMES: Final = 3
 
 
-async def climb(source: reads.Reads, start: objects.Object) -> tuple[objects.Object, ...]:
+async def climb(source: reads.Reads, start: shapes.Object) -> tuple[shapes.Object, ...]:
     """The owners of an object upwards, as far as they are built-in workloads."""
-    chain: list[objects.Object] = []
+    chain: list[shapes.Object] = []
     current = start
     while len(chain) < MOST_OWNERS:
         owner = objects.controller(current)
@@ -30,7 +31,7 @@ async def climb(source: reads.Reads, start: objects.Object) -> tuple[objects.Obj
     return tuple(chain)
 
 
-async def successor(source: reads.Reads, pod: str) -> objects.Object | None:
+async def successor(source: reads.Reads, pod: str) -> shapes.Object | None:
     """The workload whose pod a vanished pod was, judged by its name: pods are replaced, their workloads stay."""
     parts = pod.split("-")
     guesses: list[tuple[ports.Resource, str]] = []
@@ -61,14 +62,14 @@ async def near(source: reads.Reads, resource: ports.Resource, name: str) -> tupl
     ]
 
 
-def label_selector(value: objects.Object) -> str:
+def label_selector(value: shapes.Object) -> str:
     """`spec.selector` of a workload as a list request takes it; "" where there is none."""
-    selector = objects.table(value, "spec", "selector")
+    selector = shapes.mapping(value, "spec", "selector")
     terms = [
         f"{key}={item}" for key, item in sorted(objects.labels(selector, "matchLabels").items())
     ]
-    for row in objects.rows(selector, "matchExpressions"):
-        key, operator = objects.text(row, "key"), objects.text(row, "operator")
+    for row in shapes.mappings(selector, "matchExpressions"):
+        key, operator = shapes.text(row, "key"), shapes.text(row, "operator")
         values = ",".join(objects.words(row, "values"))
         forms = {
             "In": f"{key} in ({values})",

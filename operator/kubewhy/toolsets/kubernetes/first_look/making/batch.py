@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.making import workloads
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
@@ -24,11 +25,11 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
         yield _cron(shot, cron)
 
 
-def _job(shot: Snapshot, job: objects.Object) -> Ranked:
-    spec, status = objects.table(job, "spec"), objects.table(job, "status")
-    counts = {key: objects.number(status, key) for key in ("active", "succeeded", "failed")}
-    deadline = objects.text(spec, "activeDeadlineSeconds")
-    limit = objects.number(spec, "backoffLimit", default=6)
+def _job(shot: Snapshot, job: shapes.Object) -> Ranked:
+    spec, status = shapes.mapping(job, "spec"), shapes.mapping(job, "status")
+    counts = {key: shapes.number(status, key) for key in ("active", "succeeded", "failed")}
+    deadline = shapes.text(spec, "activeDeadlineSeconds")
+    limit = shapes.number(spec, "backoffLimit", default=6)
     suspended = spec.get("suspend") is True
     words = [
         f"status: {' '.join(f'{key}={value}' for key, value in counts.items())}",
@@ -48,22 +49,22 @@ def _job(shot: Snapshot, job: objects.Object) -> Ranked:
         deadlineSeconds=deadline,
         suspended="true" if suspended else "",
         ageSeconds=podstate.age(shot.now, job),
-        completedSeconds=objects.seconds(shot.now, objects.when(status, "completionTime")),
+        completedSeconds=objects.seconds(shot.now, shapes.moment(status, "completionTime")),
     )
 
 
-def _cron(shot: Snapshot, cron: objects.Object) -> Ranked:
-    spec, status = objects.table(cron, "spec"), objects.table(cron, "status")
+def _cron(shot: Snapshot, cron: shapes.Object) -> Ranked:
+    spec, status = shapes.mapping(cron, "spec"), shapes.mapping(cron, "status")
     suspended = spec.get("suspend") is True
-    active = [objects.text(row, "name") for row in objects.rows(status, "active")]
-    policy = objects.text(spec, "concurrencyPolicy") or "Allow"
-    words = [f"schedule: {objects.text(spec, 'schedule')} concurrencyPolicy: {policy}"]
+    active = [shapes.text(row, "name") for row in shapes.mappings(status, "active")]
+    policy = shapes.text(spec, "concurrencyPolicy") or "Allow"
+    words = [f"schedule: {shapes.text(spec, 'schedule')} concurrencyPolicy: {policy}"]
     if suspended:
         words.append("spec.suspend: true")
     words += [
-        f"status.{key}: {objects.text(status, key)}"
+        f"status.{key}: {shapes.text(status, key)}"
         for key in ("lastScheduleTime", "lastSuccessfulTime")
-        if objects.text(status, key)
+        if shapes.text(status, key)
     ]
     if active:
         words.append(f"status.active: {', '.join(active)}")
@@ -72,11 +73,11 @@ def _cron(shot: Snapshot, cron: objects.Object) -> Ranked:
         "CronJobState",
         objects.ref(cron),
         *words,
-        schedule=objects.text(spec, "schedule"),
+        schedule=shapes.text(spec, "schedule"),
         suspended="true" if suspended else "false",
         policy=policy,
         active=",".join(active),
-        lastScheduleSeconds=objects.seconds(shot.now, objects.when(status, "lastScheduleTime")),
-        lastSuccessSeconds=objects.seconds(shot.now, objects.when(status, "lastSuccessfulTime")),
-        deadlineSeconds=objects.text(spec, "startingDeadlineSeconds"),
+        lastScheduleSeconds=objects.seconds(shot.now, shapes.moment(status, "lastScheduleTime")),
+        lastSuccessSeconds=objects.seconds(shot.now, shapes.moment(status, "lastSuccessfulTime")),
+        deadlineSeconds=shapes.text(spec, "startingDeadlineSeconds"),
     )

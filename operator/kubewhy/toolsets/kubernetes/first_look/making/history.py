@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -37,27 +38,27 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
         yield from _writers(shot, item)
 
 
-def writer_of(value: objects.Object, *path: str) -> objects.Object:
+def writer_of(value: shapes.Object, *path: str) -> shapes.Object:
     """The managedFields entry that owns the field at the path, empty where nobody does."""
-    entries = objects.rows(value, "metadata", "managedFields")
-    owners = [row for row in entries if objects.dig(row, "fieldsV1", *path) is not None]
-    owners.sort(key=lambda row: objects.text(row, "time"))
+    entries = shapes.mappings(value, "metadata", "managedFields")
+    owners = [row for row in entries if shapes.dig(row, "fieldsV1", *path) is not None]
+    owners.sort(key=lambda row: shapes.text(row, "time"))
     return owners[-1] if owners else {}
 
 
-def _revisions(shot: Snapshot) -> tuple[objects.Object, objects.Object]:
+def _revisions(shot: Snapshot) -> tuple[shapes.Object, shapes.Object]:
     """The newest ReplicaSet, and of the others the one that still has pods, else the one before."""
     sets = shot.replica_sets
     if not sets:
         return {}, {}
     others = sets[1:]
-    alive = next((item for item in others if objects.number(item, "spec", "replicas")), None)
+    alive = next((item for item in others if shapes.number(item, "spec", "replicas")), None)
     return sets[0], alive or (others[0] if others else {})
 
 
-def _replica_set(shot: Snapshot, item: objects.Object, *, newest: bool) -> Ranked:
-    desired = objects.number(item, "spec", "replicas")
-    ready = objects.number(item, "status", "readyReplicas")
+def _replica_set(shot: Snapshot, item: shapes.Object, *, newest: bool) -> Ranked:
+    desired = shapes.number(item, "spec", "replicas")
+    ready = shapes.number(item, "status", "readyReplicas")
     revision = objects.revision(item)
     return ranked(
         56 if newest and ready < desired else 41,
@@ -72,15 +73,13 @@ def _replica_set(shot: Snapshot, item: objects.Object, *, newest: bool) -> Ranke
     )
 
 
-def _changes(shot: Snapshot, newest: objects.Object, before: objects.Object) -> Iterator[Ranked]:
+def _changes(shot: Snapshot, newest: shapes.Object, before: shapes.Object) -> Iterator[Ranked]:
     first, second = objects.revision(before), objects.revision(newest)
     old = {
-        objects.text(item, "name"): item
-        for item in objects.containers(objects.pod_template(before))
+        shapes.text(item, "name"): item for item in objects.containers(objects.pod_template(before))
     }
     new = {
-        objects.text(item, "name"): item
-        for item in objects.containers(objects.pod_template(newest))
+        shapes.text(item, "name"): item for item in objects.containers(objects.pod_template(newest))
     }
     found: list[tuple[str, str, str, str]] = [
         (
@@ -95,8 +94,8 @@ def _changes(shot: Snapshot, newest: objects.Object, before: objects.Object) -> 
         found += [(name, *change) for change in _container_changes(old[name], new[name])]
     weight = (
         65
-        if objects.number(newest, "status", "readyReplicas")
-        < objects.number(newest, "spec", "replicas")
+        if shapes.number(newest, "status", "readyReplicas")
+        < shapes.number(newest, "spec", "replicas")
         else 43
     )
     for name, field, was, now in found[:MOST_CHANGES]:
@@ -116,23 +115,21 @@ def _changes(shot: Snapshot, newest: objects.Object, before: objects.Object) -> 
         )
 
 
-def _container_changes(old: objects.Object, new: objects.Object) -> Iterator[tuple[str, str, str]]:
+def _container_changes(old: shapes.Object, new: shapes.Object) -> Iterator[tuple[str, str, str]]:
     for field in _FIELDS:
         if old.get(field) != new.get(field):
             yield field, _short(old.get(field)), _short(new.get(field))
-    was = {objects.text(row, "name"): row for row in objects.rows(old, "env")}
-    now = {objects.text(row, "name"): row for row in objects.rows(new, "env")}
+    was = {shapes.text(row, "name"): row for row in shapes.mappings(old, "env")}
+    now = {shapes.text(row, "name"): row for row in shapes.mappings(new, "env")}
     for name in sorted(was.keys() | now.keys()):
         if was.get(name) != now.get(name):
             yield f"env.{name}", _variable(was.get(name)), _variable(now.get(name))
 
 
-def _variable(row: objects.Object | None) -> str:
+def _variable(row: shapes.Object | None) -> str:
     if row is None:
         return "absent"
-    return (
-        _short(row.get("valueFrom")) if row.get("valueFrom") else objects.text(row, "value")[:200]
-    )
+    return _short(row.get("valueFrom")) if row.get("valueFrom") else shapes.text(row, "value")[:200]
 
 
 def _short(value: object) -> str:
@@ -145,25 +142,25 @@ def _short(value: object) -> str:
     return str(value)[:300]
 
 
-def _writers(shot: Snapshot, item: objects.Object) -> Iterator[Ranked]:
+def _writers(shot: Snapshot, item: shapes.Object) -> Iterator[Ranked]:
     entries = [
         row
-        for row in objects.rows(item, "metadata", "managedFields")
-        if objects.text(row, "manager") not in _CONTROLLERS
-        and objects.text(row, "subresource") != "status"
+        for row in shapes.mappings(item, "metadata", "managedFields")
+        if shapes.text(row, "manager") not in _CONTROLLERS
+        and shapes.text(row, "subresource") != "status"
     ]
-    entries.sort(key=lambda row: objects.text(row, "time"), reverse=True)
+    entries.sort(key=lambda row: shapes.text(row, "time"), reverse=True)
     for row in entries[:2]:
-        ago = objects.seconds(shot.now, objects.when(row, "time"))
+        ago = objects.seconds(shot.now, shapes.moment(row, "time"))
         if not ago or int(ago) > RECENT_SECONDS:
             continue
-        manager, operation = objects.text(row, "manager"), objects.text(row, "operation")
+        manager, operation = shapes.text(row, "manager"), shapes.text(row, "operation")
         yield ranked(
             28,
             "RecentChange",
             objects.ref(item),
             f"managedFields: manager={manager} operation={operation}"
-            f" time={objects.text(row, 'time')}",
+            f" time={shapes.text(row, 'time')}",
             manager=manager,
             operation=operation,
             agoSeconds=ago,
@@ -171,5 +168,5 @@ def _writers(shot: Snapshot, item: objects.Object) -> Iterator[Ranked]:
         )
 
 
-def _created_with(item: objects.Object, row: objects.Object) -> bool:
-    return objects.text(item, "metadata", "creationTimestamp") == objects.text(row, "time")
+def _created_with(item: shapes.Object, row: shapes.Object) -> bool:
+    return shapes.text(item, "metadata", "creationTimestamp") == shapes.text(row, "time")

@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -78,7 +79,7 @@ def fact(item: Seen, *, now: datetime.datetime, gone: bool, over: bool = False) 
     )
 
 
-def merged(events: Iterable[objects.Object]) -> list[Seen]:
+def merged(events: Iterable[shapes.Object]) -> list[Seen]:
     """Equal KubeEvents as one with the sum of their counts."""
     found: dict[tuple[objects.Ref, str, str], Seen] = {}
     for event in events:
@@ -92,12 +93,12 @@ def merged(events: Iterable[objects.Object]) -> list[Seen]:
     return list(found.values())
 
 
-def _seen(event: objects.Object) -> Seen:
+def _seen(event: shapes.Object) -> Seen:
     of = objects.Ref(
-        objects.text(event, "involvedObject", "kind"), objects.text(event, "involvedObject", "name")
+        shapes.text(event, "involvedObject", "kind"), shapes.text(event, "involvedObject", "name")
     )
     times = [
-        objects.when(event, *path)
+        shapes.moment(event, *path)
         for path in (
             ("series", "lastObservedTime"),
             ("lastTimestamp",),
@@ -105,14 +106,14 @@ def _seen(event: objects.Object) -> Seen:
             ("firstTimestamp",),
         )
     ]
-    message = objects.text(event, "message").removeprefix("(combined from similar events): ")
+    message = shapes.text(event, "message").removeprefix("(combined from similar events): ")
     return Seen(
         of=of,
-        kind=objects.text(event, "type"),
-        reason=objects.text(event, "reason"),
+        kind=shapes.text(event, "type"),
+        reason=shapes.text(event, "reason"),
         message=" ".join(message.split("\n")).strip(),
-        count=objects.number(event, "series", "count")
-        or objects.number(event, "count", default=1)
+        count=shapes.number(event, "series", "count")
+        or shapes.number(event, "count", default=1)
         or 1,
         last=next((time for time in times if time), None),
     )
@@ -126,14 +127,14 @@ def related(shot: Snapshot) -> frozenset[objects.Ref]:
     return frozenset(found | targeted)
 
 
-def _scalers(shot: Snapshot) -> list[objects.Object]:
+def _scalers(shot: Snapshot) -> list[shapes.Object]:
     wanted = objects.ref(shot.workload)
     return [
         item
         for item in shot.autoscalers
         if objects.Ref(
-            objects.text(item, "spec", "scaleTargetRef", "kind"),
-            objects.text(item, "spec", "scaleTargetRef", "name"),
+            shapes.text(item, "spec", "scaleTargetRef", "kind"),
+            shapes.text(item, "spec", "scaleTargetRef", "name"),
         )
         == wanted
     ]
@@ -162,5 +163,5 @@ def _concerns(item: Seen, names: frozenset[objects.Ref], shot: Snapshot) -> bool
     return (
         item.of.kind == "Node"
         and bool(shot.focus)
-        and item.of.name == objects.text(shot.focus[0], "spec", "nodeName")
+        and item.of.name == shapes.text(shot.focus[0], "spec", "nodeName")
     )

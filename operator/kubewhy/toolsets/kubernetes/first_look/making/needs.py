@@ -6,6 +6,7 @@ import collections
 import re
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Reference, Snapshot
@@ -100,12 +101,12 @@ def _whole_too(shot: Snapshot, reference: Reference) -> bool:
     return any(item.ref == reference.ref and not item.key for item in shot.references)
 
 
-def keys(config_map: objects.Object) -> list[str]:
+def keys(config_map: shapes.Object) -> list[str]:
     """The keys of a ConfigMap."""
-    return sorted({*objects.table(config_map, "data"), *objects.table(config_map, "binaryData")})
+    return sorted({*shapes.mapping(config_map, "data"), *shapes.mapping(config_map, "binaryData")})
 
 
-def _asked_for(shot: Snapshot, pod: objects.Object, owner: objects.Ref) -> Iterator[Ranked]:
+def _asked_for(shot: Snapshot, pod: shapes.Object, owner: objects.Ref) -> Iterator[Ranked]:
     """Variables that a failing container's log names as missing and that its spec does not define."""
     specs = {item.name: item for item in podstate.containers(pod)}
     done: set[tuple[str, str]] = set()
@@ -123,14 +124,14 @@ def _asked_for(shot: Snapshot, pod: objects.Object, owner: objects.Ref) -> Itera
 def _variable(
     shot: Snapshot, item: podstate.Container, owner: objects.Ref, name: str
 ) -> Iterator[Ranked]:
-    defined = [objects.text(row, "name") for row in objects.rows(item.spec, "env")]
+    defined = [shapes.text(row, "name") for row in shapes.mappings(item.spec, "env")]
     sources, opaque = [], False
-    for row in objects.rows(item.spec, "envFrom"):
-        ref = objects.Ref("ConfigMap", objects.text(row, "configMapRef", "name"))
-        prefix = objects.text(row, "prefix")
+    for row in shapes.mappings(item.spec, "envFrom"):
+        ref = objects.Ref("ConfigMap", shapes.text(row, "configMapRef", "name"))
+        prefix = shapes.text(row, "prefix")
         if ref in shot.found:
             sources.append((ref, [prefix + key for key in keys(shot.found[ref])]))
-        elif ref.name or objects.text(row, "secretRef", "name"):
+        elif ref.name or shapes.text(row, "secretRef", "name"):
             opaque = True
     mounted = [(ref, keys(found)) for ref, found in shot.found.items() if ref.kind == "ConfigMap"]
     if name in defined or any(name in names for _, names in [*sources, *mounted]):
@@ -153,34 +154,32 @@ def _variable(
     )
 
 
-def _twice(pod: objects.Object, owner: objects.Ref) -> Iterator[Ranked]:
+def _twice(pod: shapes.Object, owner: objects.Ref) -> Iterator[Ranked]:
     for container in objects.containers(pod):
-        rows = objects.rows(container, "env")
-        counts = collections.Counter(objects.text(row, "name") for row in rows)
+        rows = shapes.mappings(container, "env")
+        counts = collections.Counter(shapes.text(row, "name") for row in rows)
         for name in (name for name, count in counts.items() if count > 1):
-            values = [
-                objects.text(row, "value") for row in rows if objects.text(row, "name") == name
-            ]
+            values = [shapes.text(row, "value") for row in rows if shapes.text(row, "name") == name]
             shown = ["[hidden]"] * len(values) if _SECRET_NAME.search(name) else values
             yield ranked(
                 81 if len(set(values)) > 1 else 40,
                 "EnvironmentTwice",
                 owner,
                 *(f"env {name}: {value}" for value in shown),
-                container=objects.text(container, "name"),
+                container=shapes.text(container, "name"),
                 variable=name,
                 last=shown[-1][:120],
             )
 
 
-def _addresses(shot: Snapshot, pod: objects.Object, owner: objects.Ref) -> Iterator[Ranked]:
+def _addresses(shot: Snapshot, pod: shapes.Object, owner: objects.Ref) -> Iterator[Ranked]:
     """Variables that hold the address of a Service in this namespace which is absent or serves another port."""
     if not shot.services_complete:
         return
     services = {objects.name(item): item for item in shot.services}
     for container in objects.containers(pod):
-        for row in objects.rows(container, "env"):
-            name, value = objects.text(row, "name"), objects.text(row, "value")
+        for row in shapes.mappings(container, "env"):
+            name, value = shapes.text(row, "name"), shapes.text(row, "value")
             if _SECRET_NAME.search(name):
                 continue
             fact = _address(shot, services, name, value)
@@ -191,13 +190,13 @@ def _addresses(shot: Snapshot, pod: objects.Object, owner: objects.Ref) -> Itera
                     "EnvironmentAddress",
                     owner,
                     *words,
-                    container=objects.text(container, "name"),
+                    container=shapes.text(container, "name"),
                     **fields,
                 )
 
 
 def _address(
-    shot: Snapshot, services: dict[str, objects.Object], name: str, value: str
+    shot: Snapshot, services: dict[str, shapes.Object], name: str, value: str
 ) -> tuple[list[str], dict[str, str], int] | None:
     found = _ADDRESS.match(value)
     if not found or not (found["port"] or _ADDRESS_NAME.search(name.upper())):
@@ -213,7 +212,7 @@ def _address(
             return None
         words = [f"env {name}: {value}", f'no Service "{short}" in namespace {shot.namespace}']
         return words, {**fields, "found": "false"}, 69
-    ports = [objects.text(row, "port") for row in objects.rows(service, "spec", "ports")]
+    ports = [shapes.text(row, "port") for row in shapes.mappings(service, "spec", "ports")]
     if not port or port in ports:
         return None
     words = [f"env {name}: {value}", f"ports of Service {short}: {', '.join(ports) or 'none'}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -33,25 +34,25 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     yield from _preemptors(shot)
 
 
-def _wishes(pod: objects.Object) -> Iterator[Ranked]:
+def _wishes(pod: shapes.Object) -> Iterator[Ranked]:
     words = []
     for item in objects.containers(pod):
         requests = objects.labels(item, "resources", "requests")
         if requests:
             text = " ".join(f"{key}={value}" for key, value in sorted(requests.items()))
-            words.append(f"requests of container {objects.text(item, 'name')}: {text}")
+            words.append(f"requests of container {shapes.text(item, 'name')}: {text}")
     selector = objects.labels(pod, "spec", "nodeSelector")
     if selector:
         words.append(f"nodeSelector: {objects.selector_text(selector)}")
     for part in ("nodeAffinity", "podAntiAffinity", "podAffinity"):
-        required = objects.dig(
+        required = shapes.dig(
             pod, "spec", "affinity", part, "requiredDuringSchedulingIgnoredDuringExecution"
         )
         if required:
             words.append(f"{part} (required): {json.dumps(required, sort_keys=True)}")
     words += [
         f"topologySpreadConstraints: {json.dumps(row, sort_keys=True)}"
-        for row in objects.rows(pod, "spec", "topologySpreadConstraints")
+        for row in shapes.mappings(pod, "spec", "topologySpreadConstraints")
     ]
     yield ranked(
         82,
@@ -59,11 +60,11 @@ def _wishes(pod: objects.Object) -> Iterator[Ranked]:
         objects.ref(pod),
         *(words or ["requests: none"]),
         nodeSelector=objects.selector_text(selector),
-        priorityClass=objects.text(pod, "spec", "priorityClassName"),
+        priorityClass=shapes.text(pod, "spec", "priorityClassName"),
     )
 
 
-def _node(node: objects.Object, *, weight: int) -> Ranked:
+def _node(node: shapes.Object, *, weight: int) -> Ranked:
     allocatable = objects.labels(node, "status", "allocatable")
     shown = {
         key: value
@@ -72,7 +73,7 @@ def _node(node: objects.Object, *, weight: int) -> Ranked:
     }
     labels = objects.labels(node, "metadata", "labels")
     own = {key: value for key, value in labels.items() if not key.startswith("beta.kubernetes.io/")}
-    cordoned = objects.dig(node, "spec", "unschedulable") is True
+    cordoned = shapes.dig(node, "spec", "unschedulable") is True
     words = [f"allocatable: {' '.join(f'{key}={value}' for key, value in sorted(shown.items()))}"]
     words.append(f"labels: {objects.selector_text(own)[:600]}")
     if cordoned:
@@ -82,17 +83,17 @@ def _node(node: objects.Object, *, weight: int) -> Ranked:
         "NodeState",
         objects.ref(node),
         *words,
-        ready=objects.text(podstate.condition(node, "Ready"), "status"),
+        ready=shapes.text(podstate.condition(node, "Ready"), "status"),
         unschedulable="true" if cordoned else "",
         cpu=shown.get("cpu", ""),
         memory=shown.get("memory", ""),
-        architecture=objects.text(node, "status", "nodeInfo", "architecture"),
+        architecture=shapes.text(node, "status", "nodeInfo", "architecture"),
     )
 
 
-def _node_conditions(shot: Snapshot, node: objects.Object) -> Iterator[Ranked]:
-    for row in objects.rows(node, "status", "conditions"):
-        kind, status = objects.text(row, "type"), objects.text(row, "status")
+def _node_conditions(shot: Snapshot, node: shapes.Object) -> Iterator[Ranked]:
+    for row in shapes.mappings(node, "status", "conditions"):
+        kind, status = shapes.text(row, "type"), shapes.text(row, "status")
         good = status == ("True" if kind == "Ready" else "False")
         if good and kind != "Ready":
             continue
@@ -100,18 +101,18 @@ def _node_conditions(shot: Snapshot, node: objects.Object) -> Iterator[Ranked]:
             20 if good else 89,
             "NodeCondition",
             objects.ref(node),
-            objects.text(row, "message") or f"condition {kind}: {status}",
+            shapes.text(row, "message") or f"condition {kind}: {status}",
             type=kind,
             status=status,
-            reason=objects.text(row, "reason"),
-            sinceSeconds=objects.seconds(shot.now, objects.when(row, "lastTransitionTime")),
-            heartbeatSeconds=objects.seconds(shot.now, objects.when(row, "lastHeartbeatTime")),
+            reason=shapes.text(row, "reason"),
+            sinceSeconds=objects.seconds(shot.now, shapes.moment(row, "lastTransitionTime")),
+            heartbeatSeconds=objects.seconds(shot.now, shapes.moment(row, "lastHeartbeatTime")),
         )
 
 
-def _taints(node: objects.Object, *, weight: int) -> Iterator[Ranked]:
-    for row in objects.rows(node, "spec", "taints"):
-        key, value, effect = (objects.text(row, part) for part in ("key", "value", "effect"))
+def _taints(node: shapes.Object, *, weight: int) -> Iterator[Ranked]:
+    for row in shapes.mappings(node, "spec", "taints"):
+        key, value, effect = (shapes.text(row, part) for part in ("key", "value", "effect"))
         shown = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
         yield ranked(
             weight,
@@ -142,10 +143,10 @@ def _quotas(shot: Snapshot) -> Iterator[Ranked]:
 
 def _limit_ranges(shot: Snapshot) -> Iterator[Ranked]:
     for item in shot.limit_ranges:
-        for row in objects.rows(item, "spec", "limits"):
+        for row in shapes.mappings(item, "spec", "limits"):
             for bound in ("max", "min"):
                 for name, value in sorted(objects.labels(row, bound).items()):
-                    kind = objects.text(row, "type")
+                    kind = shapes.text(row, "type")
                     yield ranked(
                         57, "LimitRangeBound", objects.ref(item), f"{kind} {bound}.{name}: {value}",
                         type=kind, bound=bound, resource=name, value=value,
@@ -154,18 +155,18 @@ def _limit_ranges(shot: Snapshot) -> Iterator[Ranked]:
 
 def _preemptors(shot: Snapshot) -> Iterator[Ranked]:
     """The pods whose UIDs the KubeEvents of a preemption name."""
-    events = [event for event in shot.events if objects.text(event, "reason") == "Preempted"]
-    told = " ".join(objects.text(event, "message") for event in events)
+    events = [event for event in shot.events if shapes.text(event, "reason") == "Preempted"]
+    told = " ".join(shapes.text(event, "message") for event in events)
     for pod in shot.neighbours:
-        uid = objects.text(pod, "metadata", "uid")
+        uid = shapes.text(pod, "metadata", "uid")
         if uid and uid in told:
-            priority = objects.text(pod, "spec", "priorityClassName")
+            priority = shapes.text(pod, "spec", "priorityClassName")
             yield ranked(
                 88,
                 "Preemptor",
                 objects.ref(pod),
                 f"uid: {uid} priorityClassName: {priority or 'none'} priority:"
-                f" {objects.text(pod, 'spec', 'priority')}",
+                f" {shapes.text(pod, 'spec', 'priority')}",
                 priorityClass=priority,
                 owner=objects.controller(pod) or "",
             )
@@ -174,7 +175,7 @@ def _preemptors(shot: Snapshot) -> Iterator[Ranked]:
 def _bound_to(shot: Snapshot) -> Iterator[Ranked]:
     """A node named in the spec by hand that does not exist."""
     for pod in (*shot.focus[:1], shot.template):
-        name = objects.text(pod, "spec", "nodeName")
+        name = shapes.text(pod, "spec", "nodeName")
         missing = shot.missing.get(objects.Ref("Node", name)) if name else None
         absent = (
             bool(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate, resources
 from kubewhy.toolsets.kubernetes.first_look.making import kube_events, workloads
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
@@ -36,7 +37,7 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
 def _looked_at(shot: Snapshot) -> Ranked:
     replaced = shot.replaced
     words = [f'pods "{replaced}" not found; its workload is looked at instead'] if replaced else []
-    created = objects.text(shot.subject, "metadata", "creationTimestamp")
+    created = shapes.text(shot.subject, "metadata", "creationTimestamp")
     return ranked(
         100,
         "LookedAt",
@@ -51,7 +52,7 @@ def _looked_at(shot: Snapshot) -> Ranked:
 
 
 def _deleting(shot: Snapshot) -> Iterator[Ranked]:
-    at = objects.text(shot.subject, "metadata", "deletionTimestamp")
+    at = shapes.text(shot.subject, "metadata", "deletionTimestamp")
     if not at or objects.kind(shot.subject) == "Pod":
         return
     finalizers = objects.words(shot.subject, "metadata", "finalizers") + objects.words(
@@ -64,7 +65,7 @@ def _deleting(shot: Snapshot) -> Iterator[Ranked]:
         f"metadata.deletionTimestamp: {at}",
         f"finalizers: {', '.join(finalizers)}" if finalizers else "",
         finalizers=",".join(finalizers),
-        agoSeconds=objects.seconds(shot.now, objects.when(at)),
+        agoSeconds=objects.seconds(shot.now, shapes.moment(at)),
     )
 
 

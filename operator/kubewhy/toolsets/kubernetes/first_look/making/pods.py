@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -44,17 +45,17 @@ def _overview(shot: Snapshot) -> Ranked:
     )
 
 
-def _reason(pod: objects.Object) -> str:
+def _reason(pod: shapes.Object) -> str:
     for item in podstate.containers(pod):
-        reason = objects.text(item.waiting, "reason")
+        reason = shapes.text(item.waiting, "reason")
         if reason and reason not in podstate.STARTING:
             return reason
-    if objects.text(pod, "metadata", "deletionTimestamp"):
+    if shapes.text(pod, "metadata", "deletionTimestamp"):
         return "Terminating"
-    return objects.text(pod, "status", "reason") or podstate.phase(pod) or "Unknown"
+    return shapes.text(pod, "status", "reason") or podstate.phase(pod) or "Unknown"
 
 
-def _owner_chain(shot: Snapshot, pod: objects.Object) -> Iterator[Ranked]:
+def _owner_chain(shot: Snapshot, pod: shapes.Object) -> Iterator[Ranked]:
     chain = [objects.ref(pod)]
     known = [*shot.owners, *shot.replica_sets, *shot.jobs, shot.workload, shot.subject]
     while len(chain) < 5:  # noqa: PLR2004 - deeper chains don't exist among built-in kinds
@@ -68,12 +69,12 @@ def _owner_chain(shot: Snapshot, pod: objects.Object) -> Iterator[Ranked]:
         yield ranked(44, "OwnerChain", chain[0], f"owners: {text}", owner=chain[-1])
 
 
-def _state(shot: Snapshot, pod: objects.Object) -> Ranked:
-    reason, message = objects.text(pod, "status", "reason"), objects.text(pod, "status", "message")
+def _state(shot: Snapshot, pod: shapes.Object) -> Ranked:
+    reason, message = shapes.text(pod, "status", "reason"), shapes.text(pod, "status", "message")
     all_containers = [item for item in podstate.containers(pod) if not item.init or item.sidecar]
     ready = sum(item.ready for item in all_containers)
     phase = podstate.phase(pod)
-    deleted = objects.text(pod, "metadata", "deletionTimestamp")
+    deleted = shapes.text(pod, "metadata", "deletionTimestamp")
     words = [f"status.phase: {phase}" + (f" reason: {reason}" if reason else "")]
     if message:
         words.append(f"status.message: {message}")
@@ -88,7 +89,7 @@ def _state(shot: Snapshot, pod: objects.Object) -> Ranked:
         phase=phase,
         reason=reason,
         ready=f"{ready}/{len(all_containers)}",
-        node=objects.text(pod, "spec", "nodeName"),
+        node=shapes.text(pod, "spec", "nodeName"),
         restarts=sum(item.restarts for item in all_containers),
         ageSeconds=podstate.age(shot.now, pod),
         owner=owner or "",
@@ -96,9 +97,9 @@ def _state(shot: Snapshot, pod: objects.Object) -> Ranked:
     )
 
 
-def _conditions(shot: Snapshot, pod: objects.Object) -> Iterator[Ranked]:
-    for row in objects.rows(pod, "status", "conditions"):
-        kind, status = objects.text(row, "type"), objects.text(row, "status")
+def _conditions(shot: Snapshot, pod: shapes.Object) -> Iterator[Ranked]:
+    for row in shapes.mappings(pod, "status", "conditions"):
+        kind, status = shapes.text(row, "type"), shapes.text(row, "status")
         bad = status == "True" if kind == "DisruptionTarget" else status != "True"
         if not bad or podstate.phase(pod) == "Succeeded":
             continue
@@ -107,43 +108,41 @@ def _conditions(shot: Snapshot, pod: objects.Object) -> Iterator[Ranked]:
             86 if decisive else 42,
             "PodCondition",
             objects.ref(pod),
-            objects.text(row, "message") or f"condition {kind}: {status}",
+            shapes.text(row, "message") or f"condition {kind}: {status}",
             type=kind,
             status=status,
-            reason=objects.text(row, "reason"),
-            sinceSeconds=objects.seconds(shot.now, objects.when(row, "lastTransitionTime")),
+            reason=shapes.text(row, "reason"),
+            sinceSeconds=objects.seconds(shot.now, shapes.moment(row, "lastTransitionTime")),
         )
 
 
-def _settings(of: objects.Ref, pod: objects.Object) -> Iterator[Ranked]:
+def _settings(of: objects.Ref, pod: shapes.Object) -> Iterator[Ranked]:
     """Settings of the pod spec that are seldom used and explain much when they are."""
-    spec = objects.table(pod, "spec")
+    spec = shapes.mapping(pod, "spec")
     for name, value, weight in _plain_settings(spec):
         yield _setting(of, weight, name, value)
-    for row in objects.rows(spec, "securityContext", "sysctls"):
-        text = f"{objects.text(row, 'name')}={objects.text(row, 'value')}"
+    for row in shapes.mappings(spec, "securityContext", "sysctls"):
+        text = f"{shapes.text(row, 'name')}={shapes.text(row, 'value')}"
         yield _setting(of, 66, "securityContext.sysctls", text)
-    for row in objects.rows(spec, "schedulingGates"):
-        yield _setting(of, 92, "schedulingGates", objects.text(row, "name"))
+    for row in shapes.mappings(spec, "schedulingGates"):
+        yield _setting(of, 92, "schedulingGates", shapes.text(row, "name"))
     for item in objects.containers(pod):
-        for port in objects.rows(item, "ports"):
-            if objects.number(port, "hostPort"):
+        for port in shapes.mappings(item, "ports"):
+            if shapes.number(port, "hostPort"):
                 yield _setting(
-                    of, 60, "hostPort", objects.text(port, "hostPort"), objects.text(item, "name")
+                    of, 60, "hostPort", shapes.text(port, "hostPort"), shapes.text(item, "name")
                 )
-        for mount in objects.rows(item, "volumeMounts"):
-            if objects.text(mount, "subPath"):
-                text = (
-                    f"{objects.text(mount, 'mountPath')} subPath={objects.text(mount, 'subPath')}"
-                )
-                yield _setting(of, 38, "volumeMounts.subPath", text, objects.text(item, "name"))
+        for mount in shapes.mappings(item, "volumeMounts"):
+            if shapes.text(mount, "subPath"):
+                text = f"{shapes.text(mount, 'mountPath')} subPath={shapes.text(mount, 'subPath')}"
+                yield _setting(of, 38, "volumeMounts.subPath", text, shapes.text(item, "name"))
 
 
-def _plain_settings(spec: objects.Object) -> Iterator[tuple[str, str, int]]:
-    scheduler = objects.text(spec, "schedulerName")
+def _plain_settings(spec: shapes.Object) -> Iterator[tuple[str, str, int]]:
+    scheduler = shapes.text(spec, "schedulerName")
     if scheduler not in {"", "default-scheduler"}:
         yield "schedulerName", scheduler, 70
-    policy = objects.text(spec, "dnsPolicy")
+    policy = shapes.text(spec, "dnsPolicy")
     if policy not in {"", "ClusterFirst"}:
         servers = ",".join(objects.words(spec, "dnsConfig", "nameservers"))
         yield "dnsPolicy", f"{policy} nameservers={servers}" if servers else policy, 58
@@ -153,8 +152,8 @@ def _plain_settings(spec: objects.Object) -> Iterator[tuple[str, str, int]]:
     if spec.get("hostNetwork") is True:
         yield "hostNetwork", "true", 30
     for name in ("runtimeClassName", "priorityClassName"):
-        if objects.text(spec, name):
-            yield name, objects.text(spec, name), 30
+        if shapes.text(spec, name):
+            yield name, shapes.text(spec, name), 30
 
 
 def _setting(of: objects.Ref, weight: int, name: str, value: str, container: str = "") -> Ranked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -14,9 +15,9 @@ KINDS = ("startup", "liveness", "readiness")
 def facts(shot: Snapshot) -> Iterator[Ranked]:
     """The probes of containers that are not ready or were restarted, and of all where KubeEvents speak of probes."""
     unhealthy = {
-        objects.text(event, "involvedObject", "name")
+        shapes.text(event, "involvedObject", "name")
         for event in shot.events
-        if objects.text(event, "reason") in {"Unhealthy", "ProbeWarning"}
+        if shapes.text(event, "reason") in {"Unhealthy", "ProbeWarning"}
     }
     for pod in shot.focus:
         for item in podstate.containers(pod):
@@ -27,15 +28,15 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
 def _probes(item: podstate.Container) -> Iterator[Ranked]:
     ports = _ports(item.spec)
     for kind in KINDS:
-        probe = objects.table(item.spec, f"{kind}Probe")
+        probe = shapes.mapping(item.spec, f"{kind}Probe")
         if not probe:
             continue
         handler, fields = _handler(probe)
         timing = {
-            "periodSeconds": objects.number(probe, "periodSeconds", default=10),
-            "timeoutSeconds": objects.number(probe, "timeoutSeconds", default=1),
-            "failureThreshold": objects.number(probe, "failureThreshold", default=3),
-            "initialDelaySeconds": objects.number(probe, "initialDelaySeconds"),
+            "periodSeconds": shapes.number(probe, "periodSeconds", default=10),
+            "timeoutSeconds": shapes.number(probe, "timeoutSeconds", default=1),
+            "failureThreshold": shapes.number(probe, "failureThreshold", default=3),
+            "initialDelaySeconds": shapes.number(probe, "initialDelaySeconds"),
         }
         text = " ".join(f"{key}={value}" for key, value in timing.items())
         yield ranked(
@@ -48,20 +49,20 @@ def _probes(item: podstate.Container) -> Iterator[Ranked]:
             probe=kind,
             **fields,
             portDeclared=_declared(item.spec, fields.get("port", "")),
-            startupProbe="true" if objects.table(item.spec, "startupProbe") else "false",
+            startupProbe="true" if shapes.mapping(item.spec, "startupProbe") else "false",
             **timing,
         )
 
 
-def _handler(probe: objects.Object) -> tuple[str, dict[str, str]]:
-    http = objects.table(probe, "httpGet")
+def _handler(probe: shapes.Object) -> tuple[str, dict[str, str]]:
+    http = shapes.mapping(probe, "httpGet")
     if http:
-        scheme = objects.text(http, "scheme") or "HTTP"
-        port, path = objects.text(http, "port"), objects.text(http, "path") or "/"
+        scheme = shapes.text(http, "scheme") or "HTTP"
+        port, path = shapes.text(http, "port"), shapes.text(http, "path") or "/"
         shown = f"httpGet {scheme.lower()}://:{port}{path}"
         return shown, {"handler": "httpGet", "scheme": scheme, "port": port, "path": path}
     for kind in ("tcpSocket", "grpc"):
-        port = objects.text(probe, kind, "port")
+        port = shapes.text(probe, kind, "port")
         if port:
             return f"{kind} :{port}", {"handler": kind, "port": port}
     command = objects.words(probe, "exec", "command")
@@ -69,18 +70,18 @@ def _handler(probe: objects.Object) -> tuple[str, dict[str, str]]:
     return f"exec {shown}", {"handler": "exec", "command": shown}
 
 
-def _ports(spec: objects.Object) -> list[str]:
+def _ports(spec: shapes.Object) -> list[str]:
     return [
-        f"{objects.text(row, 'containerPort')}/{objects.text(row, 'protocol') or 'TCP'}"
-        + (f" ({objects.text(row, 'name')})" if objects.text(row, "name") else "")
-        for row in objects.rows(spec, "ports")
+        f"{shapes.text(row, 'containerPort')}/{shapes.text(row, 'protocol') or 'TCP'}"
+        + (f" ({shapes.text(row, 'name')})" if shapes.text(row, "name") else "")
+        for row in shapes.mappings(spec, "ports")
     ]
 
 
-def _declared(spec: objects.Object, port: str) -> str:
+def _declared(spec: shapes.Object, port: str) -> str:
     """Whether the container declares the port; "" where it declares none at all or the probe has none."""
-    rows = objects.rows(spec, "ports")
+    rows = shapes.mappings(spec, "ports")
     if not port or not rows:
         return ""
-    known = {objects.text(row, key) for row in rows for key in ("containerPort", "name")}
+    known = {shapes.text(row, key) for row in rows for key in ("containerPort", "name")}
     return "true" if port in known else "false"

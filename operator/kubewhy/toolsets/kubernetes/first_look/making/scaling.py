@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects
 from kubewhy.toolsets.kubernetes.first_look.making import workloads
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
@@ -16,8 +17,8 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     """Autoscalers that target the workload, and budgets that cover its pods."""
     workload = objects.ref(shot.workload)
     for scaler in _of_subject(shot, "HorizontalPodAutoscaler", shot.autoscalers):
-        target = objects.table(scaler, "spec", "scaleTargetRef")
-        named = objects.Ref(objects.text(target, "kind"), objects.text(target, "name"))
+        target = shapes.mapping(scaler, "spec", "scaleTargetRef")
+        named = objects.Ref(shapes.text(target, "kind"), shapes.text(target, "name"))
         if scaler is shot.subject or named == workload:
             yield from _scaler(shot, scaler, named)
     labels = objects.labels(objects.pod_template(shot.workload), "metadata", "labels")
@@ -28,23 +29,23 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
 
 
 def _of_subject(
-    shot: Snapshot, kind: str, others: tuple[objects.Object, ...]
-) -> tuple[objects.Object, ...]:
+    shot: Snapshot, kind: str, others: tuple[shapes.Object, ...]
+) -> tuple[shapes.Object, ...]:
     return (shot.subject,) if objects.kind(shot.subject) == kind else others
 
 
-def _scaler(shot: Snapshot, scaler: objects.Object, target: objects.Ref) -> Iterator[Ranked]:
-    spec, status = objects.table(scaler, "spec"), objects.table(scaler, "status")
+def _scaler(shot: Snapshot, scaler: shapes.Object, target: objects.Ref) -> Iterator[Ranked]:
+    spec, status = shapes.mapping(scaler, "spec"), shapes.mapping(scaler, "status")
     current, desired = (
-        objects.number(status, "currentReplicas"),
-        objects.number(status, "desiredReplicas"),
+        shapes.number(status, "currentReplicas"),
+        shapes.number(status, "desiredReplicas"),
     )
-    most = objects.number(spec, "maxReplicas")
+    most = shapes.number(spec, "maxReplicas")
     yield ranked(
         55,
         "AutoscalerState",
         objects.ref(scaler),
-        f"minReplicas: {objects.number(spec, 'minReplicas', default=1)} maxReplicas: {most} "
+        f"minReplicas: {shapes.number(spec, 'minReplicas', default=1)} maxReplicas: {most} "
         f"currentReplicas: {current} desiredReplicas: {desired}",
         f"scaleTargetRef: {target}",
         maxReplicas=most,
@@ -68,16 +69,16 @@ def _scaler(shot: Snapshot, scaler: objects.Object, target: objects.Ref) -> Iter
         )
 
 
-def _budget(budget: objects.Object, *, asked: bool) -> Ranked:
-    spec, status = objects.table(budget, "spec"), objects.table(budget, "status")
-    allowed = objects.number(status, "disruptionsAllowed")
+def _budget(budget: shapes.Object, *, asked: bool) -> Ranked:
+    spec, status = shapes.mapping(budget, "spec"), shapes.mapping(budget, "status")
+    allowed = shapes.number(status, "disruptionsAllowed")
     bounds = [
-        f"{key}: {objects.text(spec, key)}"
+        f"{key}: {shapes.text(spec, key)}"
         for key in ("minAvailable", "maxUnavailable")
         if key in spec
     ]
     counts = {
-        key: objects.number(status, key)
+        key: shapes.number(status, key)
         for key in ("currentHealthy", "desiredHealthy", "expectedPods")
     }
     return ranked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
 from kubewhy.toolsets.kubernetes.first_look.snapshot import Snapshot
@@ -23,7 +24,7 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     yield from _policies(shot)
 
 
-def _asked(shot: Snapshot, service: objects.Object) -> Iterator[Ranked]:
+def _asked(shot: Snapshot, service: shapes.Object) -> Iterator[Ranked]:
     yield from _kind_of_service(service)
     selector = objects.labels(service, "spec", "selector")
     matching = [
@@ -41,7 +42,7 @@ def _asked(shot: Snapshot, service: objects.Object) -> Iterator[Ranked]:
 
 
 def _selection(
-    service: objects.Object, selector: dict[str, str], *, pods: int, ready: int
+    service: shapes.Object, selector: dict[str, str], *, pods: int, ready: int
 ) -> Ranked:
     text = objects.selector_text(selector)
     return ranked(
@@ -57,13 +58,13 @@ def _selection(
     )
 
 
-def _endpoints(shot: Snapshot, service: objects.Object) -> Ranked:
-    rows = [row for item in shot.slices for row in objects.rows(item, "endpoints")]
-    ready = [row for row in rows if objects.dig(row, "conditions", "ready") is not False]
+def _endpoints(shot: Snapshot, service: shapes.Object) -> Ranked:
+    rows = [row for item in shot.slices for row in shapes.mappings(item, "endpoints")]
+    ready = [row for row in rows if shapes.dig(row, "conditions", "ready") is not False]
     ports = [
-        objects.text(row, "port")
+        shapes.text(row, "port")
         for item in shot.slices
-        for row in objects.rows(item, "ports")
+        for row in shapes.mappings(item, "ports")
         if row.get("port")
     ]
     return ranked(
@@ -92,7 +93,7 @@ def _nearest(shot: Snapshot, selector: dict[str, str]) -> Iterator[Ranked]:
         yield _near(item, labels, selector)
 
 
-def _near(item: objects.Object, labels: dict[str, str], selector: dict[str, str]) -> Ranked:
+def _near(item: shapes.Object, labels: dict[str, str], selector: dict[str, str]) -> Ranked:
     differs = [key for key, value in selector.items() if labels.get(key) != value]
     words = [f"pod labels of {objects.ref(item)}: {objects.selector_text(labels)}"]
     return ranked(
@@ -104,36 +105,36 @@ def _near(item: objects.Object, labels: dict[str, str], selector: dict[str, str]
         differs=",".join(differs),
         wanted=objects.selector_text({key: selector[key] for key in differs}),
         actual=objects.selector_text({key: labels.get(key, "") for key in differs}),
-        ready=objects.number(item, "status", "readyReplicas")
-        or objects.number(item, "status", "numberReady"),
+        ready=shapes.number(item, "status", "readyReplicas")
+        or shapes.number(item, "status", "numberReady"),
     )
 
 
-def _ports(service: objects.Object, pods: list[objects.Object]) -> Iterator[Ranked]:
+def _ports(service: shapes.Object, pods: list[shapes.Object]) -> Iterator[Ranked]:
     declared = [
         (
-            objects.text(row, "containerPort"),
-            objects.text(row, "name"),
-            objects.text(row, "protocol") or "TCP",
+            shapes.text(row, "containerPort"),
+            shapes.text(row, "name"),
+            shapes.text(row, "protocol") or "TCP",
         )
-        for item in objects.rows(pods[0], "spec", "containers")
-        for row in objects.rows(item, "ports")
+        for item in shapes.mappings(pods[0], "spec", "containers")
+        for row in shapes.mappings(item, "ports")
     ]
     shown = ", ".join(
         f"{port}/{protocol}" + (f" ({name})" if name else "") for port, name, protocol in declared
     )
-    for row in objects.rows(service, "spec", "ports"):
-        target = objects.text(row, "targetPort") or objects.text(row, "port")
-        protocol = objects.text(row, "protocol") or "TCP"
+    for row in shapes.mappings(service, "spec", "ports"):
+        target = shapes.text(row, "targetPort") or shapes.text(row, "port")
+        protocol = shapes.text(row, "protocol") or "TCP"
         known = any(target in {port, name} and protocol == used for port, name, used in declared)
         fits = "" if not declared and target.isdigit() else "true" if known else "false"
         yield ranked(
             88 if fits == "false" else 49,
             "ServicePort",
             objects.ref(service),
-            f"port {objects.text(row, 'port')}/{protocol}: targetPort: {target}",
+            f"port {shapes.text(row, 'port')}/{protocol}: targetPort: {target}",
             f"ports of {objects.ref(pods[0])}: {shown or 'none declared'}",
-            port=objects.text(row, "port"),
+            port=shapes.text(row, "port"),
             targetPort=target,
             protocol=protocol,
             declared=",".join(port for port, _, _ in declared),
@@ -142,7 +143,7 @@ def _ports(service: objects.Object, pods: list[objects.Object]) -> Iterator[Rank
         )
 
 
-def _mixed(shot: Snapshot, service: objects.Object, pods: list[objects.Object]) -> Iterator[Ranked]:
+def _mixed(shot: Snapshot, service: shapes.Object, pods: list[shapes.Object]) -> Iterator[Ranked]:
     """More than one workload behind one Service."""
     stems: dict[str, str] = {}
     for pod in pods:
@@ -162,8 +163,8 @@ def _mixed(shot: Snapshot, service: objects.Object, pods: list[objects.Object]) 
         )
 
 
-def _kind_of_service(service: objects.Object) -> Iterator[Ranked]:
-    spec = objects.table(service, "spec")
+def _kind_of_service(service: shapes.Object) -> Iterator[Ranked]:
+    spec = shapes.mapping(service, "spec")
     telling = {
         "type": ("", "ClusterIP"),
         "clusterIP": None,
@@ -174,14 +175,14 @@ def _kind_of_service(service: objects.Object) -> Iterator[Ranked]:
         "sessionAffinity": ("", "None"),
     }
     for key, usual in telling.items():
-        value = objects.text(spec, key)
+        value = shapes.text(spec, key)
         if value in usual if usual is not None else value != "None":
             continue
         yield ranked(
             59, "SpecSetting", objects.ref(service), f"{key}: {value}", setting=key, value=value
         )
-    if objects.text(spec, "type") == "LoadBalancer":
-        address = objects.rows(service, "status", "loadBalancer", "ingress")
+    if shapes.text(spec, "type") == "LoadBalancer":
+        address = shapes.mappings(service, "status", "loadBalancer", "ingress")
         words = f"status.loadBalancer.ingress: {'set' if address else 'empty'}"
         yield ranked(
             40 if address else 72,
@@ -226,7 +227,7 @@ def _nearly(selector: dict[str, str], labels: dict[str, str]) -> bool:
 def _ingress(shot: Snapshot) -> Iterator[Ranked]:
     ingress = shot.subject
     of = objects.ref(ingress)
-    wanted = objects.text(ingress, "spec", "ingressClassName")
+    wanted = shapes.text(ingress, "spec", "ingressClassName")
     missing = shot.missing.get(objects.Ref("IngressClass", wanted))
     if missing:
         yield ranked(
@@ -238,27 +239,27 @@ def _ingress(shot: Snapshot) -> Iterator[Ranked]:
             referenced=f"IngressClass/{wanted}",
         )
     services = {objects.name(item): item for item in shot.services}
-    for rule in objects.rows(ingress, "spec", "rules"):
-        for path in objects.rows(rule, "http", "paths"):
+    for rule in shapes.mappings(ingress, "spec", "rules"):
+        for path in shapes.mappings(rule, "http", "paths"):
             yield from _backend(shot, of, services, rule, path)
 
 
 def _backend(
     shot: Snapshot,
     of: objects.Ref,
-    services: dict[str, objects.Object],
-    rule: objects.Object,
-    path: objects.Object,
+    services: dict[str, shapes.Object],
+    rule: shapes.Object,
+    path: shapes.Object,
 ) -> Iterator[Ranked]:
-    name = objects.text(path, "backend", "service", "name")
-    port = objects.text(path, "backend", "service", "port", "number") or objects.text(
+    name = shapes.text(path, "backend", "service", "name")
+    port = shapes.text(path, "backend", "service", "port", "number") or shapes.text(
         path, "backend", "service", "port", "name"
     )
-    route = f"{objects.text(rule, 'host') or '*'}{objects.text(path, 'path')} -> {name}:{port}"
+    route = f"{shapes.text(rule, 'host') or '*'}{shapes.text(path, 'path')} -> {name}:{port}"
     service = services.get(name)
     ports = [
-        objects.text(row, key)
-        for row in objects.rows(service, "spec", "ports")
+        shapes.text(row, key)
+        for row in shapes.mappings(service, "spec", "ports")
         for key in ("port", "name")
     ]
     fits = bool(service) and port in ports
@@ -283,12 +284,12 @@ def _policies(shot: Snapshot) -> Iterator[Ranked]:
         selector = objects.labels(policy, "spec", "podSelector", "matchLabels")
         if selector and not objects.selects(selector, labels):
             continue
-        spec = objects.table(policy, "spec")
+        spec = shapes.mapping(policy, "spec")
         types = objects.words(spec, "policyTypes")
         ports = [
-            objects.text(row, "port")
-            for rule in objects.rows(spec, "egress")
-            for row in objects.rows(rule, "ports")
+            shapes.text(row, "port")
+            for rule in shapes.mappings(spec, "egress")
+            for row in shapes.mappings(rule, "ports")
         ]
         shown = {
             key: spec[key]
@@ -297,6 +298,6 @@ def _policies(shot: Snapshot) -> Iterator[Ranked]:
         }
         yield ranked(
             63, "NetworkPolicyApplies", objects.ref(policy), json.dumps(shown, sort_keys=True)[:600],
-            types=",".join(types), ingressRules=len(objects.rows(spec, "ingress")),
-            egressRules=len(objects.rows(spec, "egress")), egressPorts=",".join(ports),
+            types=",".join(types), ingressRules=len(shapes.mappings(spec, "ingress")),
+            egressRules=len(shapes.mappings(spec, "egress")), egressPorts=",".join(ports),
         )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate
 from kubewhy.toolsets.kubernetes.first_look.podstate import Container
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
@@ -38,7 +39,7 @@ def _container(shot: Snapshot, item: Container, *, first: bool) -> Iterator[Rank
 
 
 def _waiting(item: Container) -> Ranked:
-    reason, message = objects.text(item.waiting, "reason"), objects.text(item.waiting, "message")
+    reason, message = shapes.text(item.waiting, "reason"), shapes.text(item.waiting, "message")
     words = f"state.waiting: reason={reason}"
     starting = reason in podstate.STARTING
     weight = 40 if starting else 84 if reason == "CrashLoopBackOff" else 93
@@ -55,12 +56,12 @@ def _waiting(item: Container) -> Ranked:
     )
 
 
-def _terminated(shot: Snapshot, item: Container, state: objects.Object, *, current: bool) -> Ranked:
+def _terminated(shot: Snapshot, item: Container, state: shapes.Object, *, current: bool) -> Ranked:
     where = "state" if current else "lastState"
     parts = [
-        f"{key}={objects.text(state, key)}"
+        f"{key}={shapes.text(state, key)}"
         for key in ("reason", "exitCode", "signal", "startedAt", "finishedAt")
-        if objects.text(state, key)
+        if shapes.text(state, key)
     ]
     failed = podstate.failed(state)
     return ranked(
@@ -68,20 +69,20 @@ def _terminated(shot: Snapshot, item: Container, state: objects.Object, *, curre
         "ContainerTerminated",
         objects.ref(item.pod),
         f"{where}.terminated: {' '.join(parts)}",
-        objects.text(state, "message"),
+        shapes.text(state, "message"),
         container=item.name,
         init="true" if item.init else "",
         current="true" if current else "false",
-        exitCode=objects.text(state, "exitCode"),
-        reason=objects.text(state, "reason"),
+        exitCode=shapes.text(state, "exitCode"),
+        reason=shapes.text(state, "reason"),
         restarts=item.restarts,
         lifeSeconds=podstate.life_seconds(state),
-        agoSeconds=objects.seconds(shot.now, objects.when(state, "finishedAt")),
+        agoSeconds=objects.seconds(shot.now, shapes.moment(state, "finishedAt")),
     )
 
 
 def _running(shot: Snapshot, item: Container) -> Ranked:
-    started = objects.text(item.running, "startedAt")
+    started = shapes.text(item.running, "startedAt")
     ready = "true" if item.ready else "false"
     return ranked(
         50 if item.ready or item.init else 68,
@@ -93,7 +94,7 @@ def _running(shot: Snapshot, item: Container) -> Ranked:
         ready=ready,
         started="false" if item.status.get("started") is False else "",
         restarts=item.restarts,
-        upSeconds=objects.seconds(shot.now, objects.when(started)),
+        upSeconds=objects.seconds(shot.now, shapes.moment(started)),
     )
 
 
@@ -121,12 +122,12 @@ def _command(item: Container) -> Iterator[Ranked]:
         parts = objects.words(item.spec, key)
         if parts:
             words.append(f"{key}: {parts}".replace("\n", "\\n")[:300])
-    for variable in objects.rows(item.spec, "env"):
-        value = objects.text(variable, "value")
+    for variable in shapes.mappings(item.spec, "env"):
+        value = shapes.text(variable, "value")
         if "-Xm" in value or "MaxRAM" in value:
-            words.append(f"env {objects.text(variable, 'name')}: {value}"[:300])
+            words.append(f"env {shapes.text(variable, 'name')}: {value}"[:300])
     for hook in ("postStart", "preStop"):
-        handler = objects.table(item.spec, "lifecycle", hook)
+        handler = shapes.mapping(item.spec, "lifecycle", hook)
         if handler:
             words.append(f"lifecycle.{hook}: {json.dumps(handler, sort_keys=True)}"[:300])
     if words:
@@ -135,11 +136,11 @@ def _command(item: Container) -> Iterator[Ranked]:
 
 def _security(item: Container) -> Iterator[Ranked]:
     merged = {
-        **objects.table(item.pod, "spec", "securityContext"),
-        **objects.table(item.spec, "securityContext"),
+        **shapes.mapping(item.pod, "spec", "securityContext"),
+        **shapes.mapping(item.spec, "securityContext"),
     }
     telling = ("readOnlyRootFilesystem", "runAsNonRoot", "runAsUser", "fsGroup")
-    values = {key: objects.text(merged, key) for key in telling if objects.text(merged, key)}
+    values = {key: shapes.text(merged, key) for key in telling if shapes.text(merged, key)}
     if values:
         words = [f"securityContext.{key}: {value}" for key, value in values.items()]
         yield ranked(
@@ -148,12 +149,12 @@ def _security(item: Container) -> Iterator[Ranked]:
 
 
 def _image(item: Container) -> Ranked:
-    image = objects.text(item.spec, "image")
-    policy = objects.text(item.spec, "imagePullPolicy")
+    image = shapes.text(item.spec, "image")
+    policy = shapes.text(item.spec, "imagePullPolicy")
     secrets = [
-        objects.text(row, "name") for row in objects.rows(item.pod, "spec", "imagePullSecrets")
+        shapes.text(row, "name") for row in shapes.mappings(item.pod, "spec", "imagePullSecrets")
     ]
-    reason = objects.text(item.waiting, "reason")
+    reason = shapes.text(item.waiting, "reason")
     about = any(word in reason for word in _IMAGE_WORDS)
     return ranked(
         83 if about else 46,

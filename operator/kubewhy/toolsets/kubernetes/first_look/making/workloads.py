@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import objects, podstate, resources
 from kubewhy.toolsets.kubernetes.first_look.making import history
 from kubewhy.toolsets.kubernetes.first_look.ranking import Ranked, ranked
@@ -17,11 +18,11 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     """The workload's state."""
     workload = shot.workload
     kind = objects.kind(workload)
-    if not objects.table(workload, "spec"):
+    if not shapes.mapping(workload, "spec"):
         return
     if kind in _REPLICATED:
         yield _replicas(workload)
-        if objects.number(workload, "spec", "replicas", default=1) == 0:
+        if shapes.number(workload, "spec", "replicas", default=1) == 0:
             yield _scaled_to_zero(shot, workload)
     elif kind == "DaemonSet":
         yield _daemon_set(workload)
@@ -32,11 +33,11 @@ def facts(shot: Snapshot) -> Iterator[Ranked]:
     yield from _strategy(workload)
 
 
-def _replicas(workload: objects.Object) -> Ranked:
-    desired = objects.number(workload, "spec", "replicas", default=1)
-    status = objects.table(workload, "status")
+def _replicas(workload: shapes.Object) -> Ranked:
+    desired = shapes.number(workload, "spec", "replicas", default=1)
+    status = shapes.mapping(workload, "status")
     counts = {
-        key: objects.number(status, key)
+        key: shapes.number(status, key)
         for key in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     }
     words = " ".join(f"{key}={value}" for key, value in counts.items())
@@ -52,18 +53,18 @@ def _replicas(workload: objects.Object) -> Ranked:
         updated=counts["updatedReplicas"],
         ready=counts["readyReplicas"],
         available=counts["availableReplicas"],
-        generation=objects.text(workload, "metadata", "generation"),
-        observed=objects.text(status, "observedGeneration"),
+        generation=shapes.text(workload, "metadata", "generation"),
+        observed=shapes.text(status, "observedGeneration"),
     )
 
 
-def _daemon_set(workload: objects.Object) -> Ranked:
-    status = objects.table(workload, "status")
+def _daemon_set(workload: shapes.Object) -> Ranked:
+    status = shapes.mapping(workload, "status")
     keys = (
         "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "numberAvailable",
         "updatedNumberScheduled", "numberMisscheduled",
     )  # fmt: skip
-    counts = {key: objects.number(status, key) for key in keys}
+    counts = {key: shapes.number(status, key) for key in keys}
     return ranked(
         70 if counts["desiredNumberScheduled"] > counts["numberReady"] else 52,
         "WorkloadReplicas",
@@ -77,28 +78,28 @@ def _daemon_set(workload: objects.Object) -> Ranked:
     )
 
 
-def _scaled_to_zero(shot: Snapshot, workload: objects.Object) -> Ranked:
+def _scaled_to_zero(shot: Snapshot, workload: shapes.Object) -> Ranked:
     writer = history.writer_of(workload, "f:spec", "f:replicas")
     words = ["spec.replicas: 0"]
     if writer:
-        manager, at = objects.text(writer, "manager"), objects.text(writer, "time")
+        manager, at = shapes.text(writer, "manager"), shapes.text(writer, "time")
         words.append(f"spec.replicas was set by {manager} at {at}")
     return ranked(
         88,
         "ScaledToZero",
         objects.ref(workload),
         *words,
-        manager=objects.text(writer, "manager"),
-        agoSeconds=objects.seconds(shot.now, objects.when(writer, "time")),
+        manager=shapes.text(writer, "manager"),
+        agoSeconds=objects.seconds(shot.now, shapes.moment(writer, "time")),
     )
 
 
-def conditions(shot: Snapshot, value: objects.Object) -> Iterator[Ranked]:
+def conditions(shot: Snapshot, value: shapes.Object) -> Iterator[Ranked]:
     """The conditions of an object; those that speak of trouble weigh more."""
-    for row in objects.rows(value, "status", "conditions"):
-        kind, status = objects.text(row, "type"), objects.text(row, "status")
+    for row in shapes.mappings(value, "status", "conditions"):
+        kind, status = shapes.text(row, "type"), shapes.text(row, "status")
         good = (status == "False") if kind in _GOOD_WHEN_FALSE else (status == "True")
-        message = objects.text(row, "message")
+        message = shapes.text(row, "message")
         yield ranked(
             40 if good else 80,
             "ObjectCondition",
@@ -106,13 +107,13 @@ def conditions(shot: Snapshot, value: objects.Object) -> Iterator[Ranked]:
             message or f"condition {kind}: {status}",
             type=kind,
             status=status,
-            reason=objects.text(row, "reason"),
-            sinceSeconds=objects.seconds(shot.now, objects.when(row, "lastTransitionTime")),
+            reason=shapes.text(row, "reason"),
+            sinceSeconds=objects.seconds(shot.now, shapes.moment(row, "lastTransitionTime")),
         )
 
 
-def _strategy(workload: objects.Object) -> Iterator[Ranked]:
-    unavailable = objects.text(workload, "spec", "strategy", "rollingUpdate", "maxUnavailable")
+def _strategy(workload: shapes.Object) -> Iterator[Ranked]:
+    unavailable = shapes.text(workload, "spec", "strategy", "rollingUpdate", "maxUnavailable")
     if unavailable == "100%":
         words = f"strategy.rollingUpdate.maxUnavailable: {unavailable}"
         yield ranked(
@@ -124,7 +125,7 @@ def _strategy(workload: objects.Object) -> Iterator[Ranked]:
             value=unavailable,
         )
     if objects.kind(workload) == "StatefulSet":
-        policy = objects.text(workload, "spec", "podManagementPolicy") or "OrderedReady"
+        policy = shapes.text(workload, "spec", "podManagementPolicy") or "OrderedReady"
         words = f"podManagementPolicy: {policy}"
         yield ranked(
             34,
@@ -138,17 +139,17 @@ def _strategy(workload: objects.Object) -> Iterator[Ranked]:
 
 def healthy_since(shot: Snapshot) -> Iterator[Ranked]:
     """Positive facts: what lets a reader say that nothing is wrong now."""
-    pods = [pod for pod in shot.pods if not objects.text(pod, "metadata", "deletionTimestamp")]
+    pods = [pod for pod in shot.pods if not shapes.text(pod, "metadata", "deletionTimestamp")]
     if not pods or not all(podstate.ready(pod) for pod in pods):
         return
-    since = [objects.when(podstate.condition(pod, "Ready"), "lastTransitionTime") for pod in pods]
+    since = [shapes.moment(podstate.condition(pod, "Ready"), "lastTransitionTime") for pod in pods]
     known = [time for time in since if time]
     restarts = sum(item.restarts for pod in pods for item in podstate.containers(pod))
     exits = [
         time
         for pod in pods
         for item in podstate.containers(pod)
-        if (time := objects.when(item.last, "finishedAt"))
+        if (time := shapes.moment(item.last, "finishedAt"))
     ]
     newest = max(known, default=None)
     at = newest.strftime("%Y-%m-%dT%H:%M:%SZ") if newest else "unknown"
