@@ -27,7 +27,10 @@ LOG_IDLE_SECONDS = 15.0
 LOG_REMOVED = "LogRemoved"
 """`reason` of ApiInvalid: the kubelet knows the container but its log is gone."""
 
-_REMOVED = re.compile(rb"unable to retrieve container logs for [a-z-]+://[0-9a-f]+\s*")
+_REMOVED = re.compile(
+    rb"unable to retrieve container logs for [a-z-]+://[0-9a-f]+\s*"
+    rb'|failed to try resolving symlinks in path "[^"\n]*": [^\n]*\s*'
+)
 """All that the kubelet answers then, as the log's text and with status 200."""
 
 _ATTEMPTS = 3
