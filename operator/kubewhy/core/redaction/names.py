@@ -80,6 +80,7 @@ _ENDINGS = (
     "namespace",
     "enabled",
     "required",
+    "manager",
 )
 """Endings that are harmless also without a boundary before them, as in `tokenexpirationseconds`."""
 

@@ -53,7 +53,8 @@ _NO_VALUES_TEXT = (
     "denied forbidden unexpected unable unknown unsupported not is was are must should has have cannot can't "
     "could couldn't signature malformed mismatch incorrect wrong error errors eof timeout timed context dial "
     "lookup read post get put http https x509 tls rpc open stat the a an secret secrets configmap configmaps "
-    "object references serviceaccount serviceaccounts found using used to in of for from with at by be and or"
+    "object references serviceaccount serviceaccounts parameter unbound field environment variable "
+    "found using used to in of for from with at by be and or"
 )
 _NO_VALUES = frozenset(_NO_VALUES_TEXT.split())
 """Words that say that there is no value, or begin what a program says about one."""
@@ -71,10 +72,11 @@ _PROSE = (
     "authoriz",
 )
 _SHAPES = re.compile(
-    r"""(?: \*+ | x+ | %[sdvq] | \$\([a-z_]\w*\) | \$\{\w+\} | \{\{.* | \\[nrt]? | <.* )\Z""",
+    r"""(?: \*+[)\]}.,;]* | x+ | %[sdvq] | \$\([a-z_]\w*\) | \$\{\w+\} | \{\{.* | \\[nrt]? | <.* )\Z""",
     re.VERBOSE,
 )
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_GONE = re.compile(r"[\"']? (?:was |could |does |is |has )?(?:not|no|been|cannot)\b")
 _SENTENCE = re.compile(r"[A-Za-z][a-z']*(?:[ ][^\s=:]\S*){2,}")
 _TAGGED = re.compile(r"v?\d+(?:\.\d+)*(?:[-+@][\w.+@:-]*)?\Z")
 _LINE_START = re.compile(r"[ \t-]*[\w./-]*\Z")
@@ -143,6 +145,8 @@ def _end_in_line(text: str, match: re.Match[str], stem: str, bare: str) -> int:
     """Where a value ends that has more text after it in its line; 0 if it is none."""
     end = match.end("bare")
     if bare.isdigit() and text.startswith(" bytes", end):
+        return 0
+    if stem == "secret" and match["colon"] and _GONE.match(text, end):
         return 0
     if _is_whole_line(text, match):
         end = _line_end(text, end)
