@@ -19,6 +19,11 @@ FIELDS = (
     "code",
     "outcome",
     "port",
+    "health_port",
+    "peer",
+    "alerts",
+    "group",
+    "version",
 )
 """Names that `extra` may carry into a log line."""
 
@@ -41,7 +46,7 @@ class JsonFormatter(logging.Formatter):
         line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)[-TRACE_LENGTH:]
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(line, default=str)  # in ASCII: no text can break or forge a line
 
 
 def set_up(level: str = "INFO", stream: TextIO = sys.stderr) -> None:

@@ -19,6 +19,9 @@ from kubewhy.api import names
 
 log = logging.getLogger(__name__)
 
+LOGIN_SECONDS = 5.0
+"""Pause before credentials that can't be had are tried again; kopf's own is a minute."""
+
 OnObject = Callable[[str, Mapping[str, Any]], None]
 """Called in kopf's thread with the event's type ("" for the initial list) and the raw object; must return at once."""
 
@@ -31,6 +34,7 @@ class Watch:
         self._on_object = on_object
         self._stop = threading.Event()
         self._ready = threading.Event()
+        self._logged_in = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
 
     @property
@@ -40,8 +44,8 @@ class Watch:
 
     @property
     def ready(self) -> bool:
-        """Whether kopf has started its watches."""
-        return self._ready.is_set()
+        """Whether kopf has started and has credentials; its first request follows at once."""
+        return self._ready.is_set() and self._logged_in.is_set()
 
     def start(self) -> None:
         """Start the thread."""
@@ -60,7 +64,7 @@ class Watch:
 
     async def _operate(self) -> None:
         await kopf.operator(
-            registry=registry(self._access, self._on_object),
+            registry=registry(self._access, self._on_object, on_login=self._logged_in.set),
             settings=settings(),
             clusterwide=True,
             standalone=True,
@@ -96,17 +100,21 @@ def settings() -> kopf.OperatorSettings:
     return found
 
 
-def registry(access: config.Access, on_object: OnObject) -> kopf.OperatorRegistry:
+def registry(
+    access: config.Access, on_object: OnObject, *, on_login: Callable[[], None] = lambda: None
+) -> kopf.OperatorRegistry:
     """The handlers: one for credentials, one for events."""
     found = kopf.OperatorRegistry()
 
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        return await _connection(access)
+        connection = await _connection(access)
+        on_login()
+        return connection
 
     async def look(event: kopf.RawEvent, **_: Any) -> None:
         on_object(event["type"] or "", event["object"])
 
-    kopf.on.login(registry=found, id="login")(login)
+    kopf.on.login(registry=found, id="login", backoff=LOGIN_SECONDS)(login)
     kopf.on.event(
         names.GROUP, names.VERSION, names.INVESTIGATION.plural, registry=found, id="look"
     )(look)

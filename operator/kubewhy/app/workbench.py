@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import kubewhy
 from kubewhy import errors
@@ -14,6 +14,8 @@ from kubewhy.app import models, toolbox
 from kubewhy.app.settings import Settings
 from kubewhy.core import alerts, briefing, events, limits, ports, redaction, snapshots, subjects
 from kubewhy.engine import perform, prompts
+
+Redact = Callable[[str], str]
 
 
 class Workbench:
@@ -43,7 +45,7 @@ class Workbench:
         fence = secrets.token_hex(6)
         return events.Opened(
             at=self._clock.now(),
-            task=_task(snapshot, spec),
+            task=_task(snapshot, spec, self._redact),
             model=model.name,
             limits=_limits(spec.limits),
             system=prompts.system(
@@ -63,12 +65,10 @@ class Workbench:
     def unusable(self, snapshot: snapshots.Snapshot) -> events.Opened:
         """See `engine.investigate.Workbench.unusable`."""
         spec = snapshot.spec
-        task = (
-            _task(snapshot, spec) if spec else briefing.Briefing(namespace=snapshot.key.namespace)
-        )
+        task = briefing.Briefing(namespace=snapshot.key.namespace)
         return events.Opened(
             at=self._clock.now(),
-            task=task,
+            task=_task(snapshot, spec, self._redact) if spec else task,
             model=spec.model if spec else "unknown",
             limits=_limits(spec.limits) if spec else limits.Limits(),
             system="",
@@ -145,12 +145,14 @@ def _spec(snapshot: snapshots.Snapshot) -> investigation.InvestigationSpec:
     return snapshot.spec
 
 
-def _task(snapshot: snapshots.Snapshot, spec: investigation.InvestigationSpec) -> briefing.Briefing:
+def _task(
+    snapshot: snapshots.Snapshot, spec: investigation.InvestigationSpec, redact: Redact
+) -> briefing.Briefing:
     return briefing.Briefing(
         namespace=snapshot.key.namespace,
-        question=redaction.redact(spec.question or ""),
+        question=redact(spec.question or ""),
         subject=_subject(snapshot.key.namespace, spec.subject),
-        alerts=tuple(_alerts(spec.alerts)),
+        alerts=tuple(_alerts(spec.alerts, redact)),
     )
 
 
@@ -162,16 +164,16 @@ def _subject(namespace: str, subject: investigation.Subject | None) -> subjects.
     )
 
 
-def _alerts(found: Iterable[investigation.Alert]) -> Iterable[alerts.Alert]:
+def _alerts(found: Iterable[investigation.Alert], redact: Redact) -> Iterable[alerts.Alert]:
     for alert in found:
         manifest = alert.manifest()
         yield alerts.Alert(
             status=alert.status.value,
-            labels={key: redaction.redact(value) for key, value in alert.labels.items()},
-            annotations={key: redaction.redact(value) for key, value in alert.annotations.items()},
+            labels={key: redact(value) for key, value in alert.labels.items()},
+            annotations={key: redact(value) for key, value in alert.annotations.items()},
             starts_at=manifest.get("startsAt", ""),
             ends_at=manifest.get("endsAt", ""),
-            generator_url=redaction.redact(alert.generator_url or ""),
+            generator_url=redact(alert.generator_url or ""),
             fingerprint=alert.fingerprint or "",
             truncated=alert.truncated,
         )
