@@ -43,11 +43,12 @@ class Ledger:
         self._last = ""
 
     async def load(self) -> None:
-        """Fold all stored batches.
+        """Fold all stored batches, from the first one, also when a load before this one failed half-way.
 
         Raises:
             errors.JournalLost, errors.JournalUnavailable: see `ports.Journal.load`.
         """
+        self.state, self.batches, self._last = state.State(), 0, ""
         for batch in await self._journal.load(self.key):
             self._check(batch)
             digests = codec.references(batch.data)
