@@ -7,7 +7,6 @@ same batch. Nothing is performed before the batch that announces it is stored.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
 from collections.abc import Sequence
 from typing import Any
@@ -129,9 +128,7 @@ async def _until_done(
                 box.changed.clear()
                 changed = asyncio.ensure_future(box.changed.wait())
     finally:
-        changed.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await changed
+        changed.cancel()  # not awaited: a cancellation of the run at that moment would be lost
 
 
 def _seconds_left(book: ledger.Ledger) -> float | None:

@@ -350,3 +350,18 @@ async def test_holders_that_die_again_and_again_end_as_crash_loop() -> None:
     await last.drive()
     assert last.reason == "CrashLoop"
     assert [type(event) for event in world.journaled()].count(events.Claimed) == 5
+
+
+@in_virtual_time
+@pytest.mark.parametrize("ticks", range(12))
+async def test_no_cancellation_is_lost_as_a_turn_ends(ticks: int) -> None:
+    """A holder that stops cancels the run at any moment, also between two turns."""
+    run = Run(world_.reply("a-1000"), delays={1: 5})
+    task = asyncio.ensure_future(run.drive())
+    await asyncio.sleep(5)
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=1)
+    assert done
+    assert task.cancelled()
