@@ -7,6 +7,7 @@ came twice or came late makes no difference.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -58,6 +59,8 @@ class Supervisor:
         if snapshot.deleting:
             self.forget(snapshot.key)
         elif running is not None:
+            if snapshot.generation < running.snapshot.generation:
+                return  # a LIST that is older than what the watch has told
             running.snapshot = snapshot
             running.box.put(_wishes(snapshot))
         elif not snapshot.resting and not self._stopping:
@@ -70,6 +73,7 @@ class Supervisor:
 
     def forget(self, key: ports.RunKey) -> None:
         """The object is gone: cancel its task; nothing more is written."""
+        self._failures.pop(key.uid, None)
         running = self._running.get(key.uid)
         if running is not None:
             running.box.gone = True
@@ -90,24 +94,33 @@ class Supervisor:
 
     async def _supervise(self, uid: str) -> None:
         running = self._running[uid]
+        again = False
+        try:
+            again = await self._failed(running)
+        finally:
+            self._running.pop(uid, None)
+            again = again or running.box.changed.is_set()  # wishes that came too late for this task
+            if again and not running.box.gone and not self._stopping:
+                self.observe(running.snapshot)
+
+    async def _failed(self, running: _Running) -> bool:
+        """Work; whether that failed unexpectedly. It is told after a pause, which new wishes cut short."""
         key = running.snapshot.key
         try:
             await self._in_slot(running)
-            self._failures.pop(uid, None)
         except errors.ApiNotFound:
             log.info("gone", extra={"investigation": str(key)})
-        except asyncio.CancelledError:
-            raise
         except Exception:  # outer edge: one run must not end the operator
-            self._failures[uid] = self._failures.get(uid, 0) + 1
+            tries = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
             log.exception(
                 "investigation failed; it is tried again", extra={"investigation": str(key)}
             )
-            await asyncio.sleep(BACKOFF_SECONDS[min(self._failures[uid], len(BACKOFF_SECONDS)) - 1])
-        finally:
-            self._running.pop(uid, None)
-            if running.box.changed.is_set() and not self._stopping:
-                self.observe(running.snapshot)  # wishes that came too late for this task
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(BACKOFF_SECONDS[min(tries, len(BACKOFF_SECONDS)) - 1]):
+                    await running.box.changed.wait()
+            return True
+        self._failures.pop(key.uid, None)
+        return False
 
     async def _in_slot(self, running: _Running) -> None:
         taken = await self._take_slot(running)
@@ -130,8 +143,10 @@ class Supervisor:
             while not acquiring.done() and not box.wishes.cancel:
                 box.changed.clear()
                 changed = asyncio.ensure_future(box.changed.wait())
-                await asyncio.wait({acquiring, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
+                try:
+                    await asyncio.wait({acquiring, changed}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
         except asyncio.CancelledError:
             self._give_up(acquiring)
             raise

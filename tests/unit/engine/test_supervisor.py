@@ -217,3 +217,66 @@ async def test_nothing_starts_after_stop(job: Job) -> None:
     await _settle()
     assert job.started == ["a"]
     assert job.cancelled == ["a"]
+
+
+async def test_a_run_that_failed_is_tried_again_without_being_seen_again(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "BACKOFF_SECONDS", (0.01,))
+    job.failures["a"] = RuntimeError("a bug")
+    boss = _supervisor(job)
+    boss.observe(_snapshot("a"))
+    await asyncio.sleep(0.1)
+    assert job.started == ["a", "a"]
+    await boss.stop()
+
+
+async def test_cancelling_a_run_that_failed_does_not_wait_for_the_pause(job: Job) -> None:
+    job.failures["a"] = RuntimeError("a bug")
+    boss = _supervisor(job)
+    boss.observe(_snapshot("a"))
+    await _settle()
+    boss.observe(_snapshot("a", generation=2, spec=_spec(cancel=True)))
+    await _settle()
+    assert job.started == ["a", "a"]
+    assert job.boxes["a"].wishes.cancel
+    await boss.stop()
+
+
+async def test_a_list_that_is_older_than_the_watch_takes_no_wish_back(job: Job) -> None:
+    boss = _supervisor(job)
+    boss.observe(_snapshot("a"))
+    await _settle()
+    boss.observe(_snapshot("a", generation=2, spec=_spec(suspend=True)))
+    boss.observe(_snapshot("a", generation=1))
+    assert job.boxes["a"].wishes.suspend
+    await boss.stop()
+
+
+async def test_nothing_is_left_of_one_that_vanishes_while_it_waits_for_a_slot(job: Job) -> None:
+    boss = _supervisor(job, concurrent=1)
+    boss.observe(_snapshot("a"))
+    boss.observe(_snapshot("b"))
+    await _settle()
+    before = asyncio.all_tasks()
+    boss.forget(_snapshot("b").key)
+    await _settle()
+    assert len(asyncio.all_tasks()) == len(before) - 3, "the task, its slot and its wake-up"
+    await boss.stop()
+
+
+async def test_nothing_is_remembered_of_one_that_failed_and_vanished(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "BACKOFF_SECONDS", (60.0,))
+    job.failures["a"] = RuntimeError("a bug")
+    boss = _supervisor(job)
+    boss.observe(_snapshot("a"))
+    await _settle()
+    boss.observe(_snapshot("a", generation=2, spec=_spec(suspend=True)))
+    boss.forget(_snapshot("a").key)
+    await _settle()
+    assert job.started == ["a"], "what is gone is not started again"
+    assert boss.known == 0
+    assert boss._failures == {}
+    await boss.stop()
