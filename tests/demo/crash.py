@@ -95,13 +95,16 @@ def _break(stage: Stage, scene: Scene) -> None:
     say(
         f"namespace {workload.NAMESPACE}: {workload.CHECKOUT} is broken, {workload.STOREFRONT} well"
     )
-    scene.watch.until(
-        lambda: scene.watch.checkout_pod(lambda pod: waiting.waits_for(pod, "CrashLoopBackOff")),
+    pod = scene.watch.until(
+        lambda: scene.watch.checkout_pod(lambda one: waiting.crash_loop(one) is not None),
         seconds=CRASH_SECONDS,
         what=f"CrashLoopBackOff of {workload.CHECKOUT}",
     )
-    say(f"{workload.CHECKOUT} is in CrashLoopBackOff")
-    stage.kubectl.show(stage.terminal, "-n", workload.NAMESPACE, "get", "pods")
+    container = waiting.crash_loop(pod) or {}
+    say(
+        f"pod {pod['metadata']['name']} is in CrashLoopBackOff:"
+        f" restarted {container.get('restartCount', 0)} times"
+    )
 
 
 def _fire(stage: Stage, scene: Scene) -> datetime.datetime:
@@ -153,10 +156,13 @@ def _answer(stage: Stage, scene: Scene, started: datetime.datetime) -> None:
 
 
 def _repair(stage: Stage, scene: Scene) -> None:
-    stage.terminal.say(f"repairing {workload.CHECKOUT}: the setting that the answer names is set")
+    stage.terminal.say(f"repairing {workload.CHECKOUT}: the setting that the answer names is added")
     target = f"deployment/{workload.CHECKOUT}"
-    run_shown(stage, "set", "env", target, f"{workload.SETTING}={workload.VALUE}")
-    run_shown(stage, "rollout", "status", target, "--timeout=2m")
+    patch = ("--type=merge", "--patch", workload.repair())
+    run_shown(stage, "patch", "configmap", workload.SETTINGS, *patch)
+    run_shown(stage, "rollout", "restart", target)
+    stage.kubectl.run("-n", workload.NAMESPACE, "rollout", "status", target, "--timeout=2m")
+    run_shown(stage, "get", "pods")
     repaired = stage.terminal.seconds
     stage.terminal.say(
         f"waiting for the alert to resolve. Its expression looks back {rules.LOOKBACK_SECONDS // 60} min"

@@ -65,7 +65,7 @@ def present(
         what="Investigation whose status is completely written",
     )
     stage.kubectl.show(stage.terminal, "get", "investigations", "-A")
-    stage.terminal.text(show.answer(found) + "\n")
+    stage.terminal.text(show.answer(found))
     wrong = show.complaints(found, expected)
     if wrong:
         raise DemoError(f"The answer is wrong: {'; '.join(wrong)}.")

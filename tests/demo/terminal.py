@@ -30,11 +30,11 @@ class Terminal:
 
     def command(self, words: str, output: str) -> None:
         """A command as it was run, and what it printed."""
-        print(f"\n$ {words}\n{output.rstrip()}\n", flush=True)
+        print(f"\n$ {words}\n{output.rstrip()}", flush=True)
 
     def text(self, block: str) -> None:
-        """Lines as they are."""
-        print(block, flush=True)
+        """Lines as they are, set apart."""
+        print(f"\n{block}\n", flush=True)
 
 
 def _filled(text: str, *, first: str, later: str) -> str:

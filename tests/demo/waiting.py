@@ -70,11 +70,15 @@ class Watch:
         return next((pod for pod in pods if _is_checkout(pod) and met(pod)), None)
 
 
-def waits_for(pod: api.Object, reason: str) -> bool:
-    """Whether a container of the pod waits for this reason."""
-    statuses = pod.get("status", {}).get("containerStatuses") or ()
-    return any(
-        ((one.get("state") or {}).get("waiting") or {}).get("reason") == reason for one in statuses
+def crash_loop(pod: api.Object) -> api.Object | None:
+    """The status of the pod's container that is in CrashLoopBackOff; None where none is."""
+    return next(
+        (
+            one
+            for one in pod.get("status", {}).get("containerStatuses") or ()
+            if ((one.get("state") or {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff"
+        ),
+        None,
     )
 
 

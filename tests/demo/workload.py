@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,10 @@ MESSAGE = f"{SETTING} is not set"
 EXPORTER = "kube-state-metrics"
 """Service account of the exporter, in MONITORING."""
 
-_FOREVER = "exec sleep 2147483647"
+SETTINGS = f"{CHECKOUT}-env"
+"""The ConfigMap whose keys are checkout's environment, and which lacks the setting."""
+
+_SERVE = "touch /tmp/serving\nexec sleep 2147483647"
 _CHECKOUT = f"""\
 echo "INFO  checkout.main: checkout 2.7.1 is starting"
 if [ -z "${SETTING}" ]; then
@@ -39,11 +43,11 @@ TRACE
   exit 1
 fi
 echo "INFO  checkout.main: serving, payments go to ${SETTING}"
-{_FOREVER}
+{_SERVE}
 """
 _STOREFRONT = f"""\
 echo "INFO  storefront: serving"
-{_FOREVER}
+{_SERVE}
 """
 
 
@@ -105,9 +109,15 @@ def shop() -> list[Manifest]:
     """The shop: a checkout that ends at once, since a setting is missing, and a healthy storefront."""
     return [
         namespace(NAMESPACE),
-        *_deployment(CHECKOUT, _CHECKOUT),
+        _config_map(SETTINGS, {"CATALOG_URL": "http://catalog", "LOG_LEVEL": "info"}),
+        *_deployment(CHECKOUT, _CHECKOUT, settings=SETTINGS),
         *_deployment(STOREFRONT, _STOREFRONT),
     ]
+
+
+def repair() -> str:
+    """The merge patch of SETTINGS that adds what is missing."""
+    return json.dumps({"data": {SETTING: VALUE}})
 
 
 def stateful_shop() -> list[Manifest]:
@@ -117,27 +127,37 @@ def stateful_shop() -> list[Manifest]:
     return [namespace(NAMESPACE), _program(CHECKOUT, _CHECKOUT), stateful]
 
 
-def _deployment(name: str, script: str) -> list[Manifest]:
-    return [_program(name, script), _workload("Deployment", name)]
+def _deployment(name: str, script: str, *, settings: str = "") -> list[Manifest]:
+    return [_program(name, script), _workload("Deployment", name, settings=settings)]
 
 
 def _program(name: str, script: str) -> Manifest:
     """The program's source: in a ConfigMap, so that its words are in no pod's manifest."""
+    return _config_map(f"{name}-program", {"main.sh": script})
+
+
+def _config_map(name: str, data: dict[str, str]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": f"{name}-program", "namespace": NAMESPACE},
-        "data": {"main.sh": script},
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "data": data,
     }
 
 
-def _workload(kind: str, name: str) -> Manifest:
+def _workload(kind: str, name: str, *, settings: str = "") -> Manifest:
     labels = {"app": name}
     container = {
         "name": name,
         "image": IMAGE,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "/app/main.sh"],
+        "envFrom": [{"configMapRef": {"name": settings}}] if settings else [],
+        "readinessProbe": {
+            "exec": {"command": ["test", "-e", "/tmp/serving"]},
+            "initialDelaySeconds": 5,  # longer than a life of the broken one: no probe fails beside the crash
+            "periodSeconds": 1,
+        },
         "resources": {
             "requests": {"cpu": "10m", "memory": "16Mi"},
             "limits": {"memory": "64Mi"},

@@ -12,6 +12,7 @@ import alerting
 import local
 import product
 import recorded
+import waiting
 import workload
 from kubewhy.core.alerting import alert_names, alert_subjects, alertmanager
 from terminal import DemoError
@@ -119,3 +120,19 @@ def test_the_crash_is_in_no_manifest_of_a_pod() -> None:
     assert len(workloads) == 2
     assert workload.MESSAGE not in json.dumps(workloads)
     assert workload.SETTING not in json.dumps(workloads)
+
+
+def test_the_crash_loop_is_found_among_the_containers() -> None:
+    looping = {"name": "b", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    well = [{"name": "a", "state": {"running": {}}}, {"name": "c", "state": {"waiting": {}}}]
+    assert waiting.crash_loop({"status": {"containerStatuses": [*well, looping]}}) == looping
+    assert waiting.crash_loop({"status": {"containerStatuses": well}}) is None
+    assert waiting.crash_loop({}) is None
+
+
+def test_the_repair_adds_what_the_crash_names() -> None:
+    lacking = next(
+        one["data"] for one in workload.shop() if one["metadata"]["name"] == workload.SETTINGS
+    )
+    assert workload.SETTING not in lacking
+    assert json.loads(workload.repair())["data"].keys() == {workload.SETTING}
