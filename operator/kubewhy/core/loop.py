@@ -19,6 +19,8 @@ CLAIMS_WITHOUT_PROGRESS = 5
 PROTOCOL_ERRORS = 3
 """Replies in a row without one usable call: the model does not follow the protocol (faults.md 45)."""
 
+_NO_TIME = datetime.timedelta()
+
 _ENDINGS = {
     "ModelRateLimited": "ModelUnavailable",
     "ModelUnavailable": "ModelUnavailable",
@@ -120,7 +122,7 @@ def _due_in(state: State) -> tuple[effects.Effect, ...]:
     if step.error is not None:
         return _after_error(state, step, step.error)
     if not step.replied:
-        return (effects.AskModel(step=step.number, final=step.final, limit=step.limit),)
+        return _repeat(state, step)
     if any(call.result is None for call in step.calls):
         return tuple(
             effects.RunTool(call=call.call, attempt=call.attempt + 1)
@@ -154,7 +156,7 @@ def _after_error(
         return _again(state, step, error.message)
     reason = _ENDINGS.get(error.error, "ModelUnavailable")
     if reason == "ModelUnavailable" and state.time_short and not step.final:
-        return _ask(state, step.number + 1)
+        return _repeat(state, step)
     return (_finish(state, reason, error.message),)
 
 
@@ -162,6 +164,13 @@ def _again(state: State, step: StepState, fault: str) -> tuple[effects.Effect, .
     """An unusable reply is asked for once more, then ends the run (faults.md 48)."""
     if step.faults > 1:
         return (_finish(state, "ModelProtocolError", fault),)
+    return _repeat(state, step)
+
+
+def _repeat(state: State, step: StepState) -> tuple[effects.Effect, ...]:
+    """The step's request once more; the concluding one where time has run short since."""
+    if state.time_short and not step.final:
+        return _ask(state, step.number + 1)
     return (effects.AskModel(step=step.number, final=step.final, limit=step.limit),)
 
 
@@ -199,6 +208,8 @@ def _finish(state: State, reason: str, message: str) -> effects.Finish:
 
 def _draft(state: State) -> conclusion.Conclusion | None:
     """The newest conclusion that the model offered, also one that was not taken: partial is better than nothing."""
+    if state.step is not None and state.step.answer is not None:
+        return state.step.answer
     for call in reversed(tuple(state.calls())):
         if call.call.tool == conclusion.CONCLUDE.name:
             try:
@@ -344,7 +355,7 @@ def _suspended(state: State, event: events.Suspended) -> State:
 def _resumed(state: State, event: events.Resumed) -> State:
     if not state.suspended or state.waiting_since is None:
         return state
-    waited = state.waited + (event.at - state.waiting_since)
+    waited = state.waited + max(_NO_TIME, event.at - state.waiting_since)
     return dataclasses.replace(
         _progressed(state), suspended=False, waiting_since=None, waited=waited
     )

@@ -456,3 +456,40 @@ def test_what_an_unusable_reply_cost_is_counted() -> None:
         at=AT, step=1, error="ModelProtocolError", message="cut", usage=paid
     )
     assert loop.apply(current, failed).usage == paid
+
+
+def test_a_request_that_a_restart_repeats_in_short_time_asks_for_the_answer() -> None:
+    current = _start()
+    (ask,) = loop.due(current)
+    current = loop.apply(current, loop.begin(ask, AT))
+    current = _fold(
+        events.Claimed(at=AT, epoch=2, holder="other"),
+        events.TimeRanShort(at=AT),
+        current=current,
+    )
+    (last,) = loop.due(current)
+    assert last == effects.AskModel(step=2, final=True, limit="seconds")
+
+
+def test_an_unreadable_reply_in_short_time_is_followed_by_the_concluding_step() -> None:
+    current = loop.apply(_failed(_start(), "ModelProtocolError"), events.TimeRanShort(at=AT))
+    (last,) = loop.due(current)
+    assert last == effects.AskModel(step=2, final=True, limit="seconds")
+
+
+def test_an_answer_given_as_text_is_kept_when_the_run_is_cancelled() -> None:
+    current = _turn(_start(), world_.reply("a"), text="the decisive line of a")
+    answer = json.dumps({"verdict": "NoProblemFound", "summary": "all is well"})
+    current = _turn(current, messages.ModelReply(text=answer))
+    end = _end(loop.apply(current, events.CancelRequested(at=AT)))
+    assert end.reason == "Cancelled"
+    assert end.conclusion is not None
+    assert end.conclusion.summary == "all is well"
+
+
+def test_a_clock_that_goes_back_while_suspended_shortens_no_time() -> None:
+    current = _start()
+    before = loop.deadline(current)
+    later, earlier = AT + datetime.timedelta(hours=1), AT
+    current = _fold(events.Suspended(at=later), events.Resumed(at=earlier), current=current)
+    assert loop.deadline(current) == before
