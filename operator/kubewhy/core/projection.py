@@ -20,13 +20,17 @@ _TRACE_SIZES = ((bounds.EXCERPT, bounds.TRACE), (512, bounds.TRACE), (128, 100),
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What the projection needs to know of the object besides the run's state."""
+    """What the projection needs to know of the object besides the run's state.
+
+    `epoch` is that of the claim in status, which the journal may not know yet.
+    """
 
     name: str
     uid: str
     generation: int
     created: datetime.datetime
     batches: int = 0
+    epoch: int = 0
     held: bool = True
 
 
@@ -54,8 +58,17 @@ def _size(projected: status.InvestigationStatus) -> int:
     return len(projected.model_dump_json(by_alias=True, exclude_none=True).encode())
 
 
+def ending(current: state.State, source: Source) -> status.InvestigationStatus:
+    """The end without its large parts: written first, so that it is never lost to its size.
+
+    `finished` and the claim are left as they are, so that after a crash the next holder writes the rest.
+    """
+    held = dataclasses.replace(source, held=True)
+    return small(project(current, held)).model_copy(update={"finished": None})
+
+
 def small(whole: status.InvestigationStatus) -> status.InvestigationStatus:
-    """The terminal status without its large parts: written first, so that the end is never lost to its size."""
+    """The status without its large parts."""
     return whole.model_copy(update={"trace": (), "report": None, "findings": (), "ruled_out": ()})
 
 
@@ -97,7 +110,9 @@ def _projected(
         report=report.render(current) or None,
         trace=trace,
         finished=True if end else None,
-        claim=status.Claim(holder=current.holder if source.held else "", epoch=current.epoch),
+        claim=status.Claim(
+            holder=current.holder if source.held else "", epoch=max(source.epoch, current.epoch)
+        ),
         records=status.Records(count=source.batches, events=current.event_count),
         runtime=_runtime(current),
     )

@@ -31,7 +31,8 @@ class Snapshot:
     """The object at one resourceVersion.
 
     `spec` is None where it can't be read, and `problem` then says why. `reason` is that of the condition Succeeded,
-    "" before the first visit; `batches` is how many journal batches the status knows of.
+    "" before the first visit; `ended` says that it tells an end, `finished` that the rest of the status is there too.
+    `batches` is how many journal batches the status knows of.
     """
 
     key: RunKey
@@ -41,6 +42,7 @@ class Snapshot:
     spec: investigation.InvestigationSpec | None
     problem: str = ""
     deleting: bool = False
+    ended: bool = False
     finished: bool = False
     reason: str = ""
     holder: str = ""
@@ -75,7 +77,8 @@ def read(document: Mapping[str, Any]) -> Snapshot:
             spec=spec,
             problem=problem,
             deleting=bool(meta.get("deletionTimestamp")),
-            finished=bool(status.get("finished")) or succeeded.get("status") in {"True", "False"},
+            ended=succeeded.get("status") in {"True", "False"},
+            finished=bool(status.get("finished")),
             reason=str(succeeded.get("reason") or ""),
             holder=str(claim.get("holder") or ""),
             epoch=int(claim.get("epoch") or 0),

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 RELEASE_SECONDS = 3.0
 """Most seconds that giving back a claim may take while the process stops."""
 
+POST_SECONDS = 3.0
+"""Most seconds that a run that is over waits for its last Kubernetes Events."""
+
 
 class Workbench(Protocol):
     """Makes what a run works with; implemented by `app`."""
@@ -130,10 +133,12 @@ async def _run_journaled(
 ) -> None:
     snapshot = publisher.snapshot
     await _load(snapshot, book)
+    if snapshot.ended and book.state.concluded is None:
+        raise errors.JournalLost(f"{snapshot.key}: status tells an end, the journal does not")
     performer = await _open(snapshot, desk, book, publisher.epoch)
     crashpoints.passing("claimed")
     publisher.watch(book)
-    if performer is not None and book.state.concluded is None:
+    if performer is not None:
         await drive.drive(book, performer, box)
     await publisher.finish(book)
 
@@ -150,8 +155,11 @@ async def _load(snapshot: snapshots.Snapshot, book: ledger.Ledger) -> None:
 async def _open(
     snapshot: snapshots.Snapshot, desk: Desk, book: ledger.Ledger, epoch: int
 ) -> perform.Performer | None:
-    """Append the claim, with the frozen input before the first step; None where the run can't be worked on."""
+    """Append the claim, with the frozen input before the first step; None where there is nothing to work on."""
     opened = book.state.opened
+    if book.state.concluded is not None:
+        await book.claim(epoch, desk.holder)
+        return None
     try:
         if snapshot.spec is None and opened is None:
             raise errors.ConfigError(snapshot.problem)
@@ -206,8 +214,13 @@ class _Posts:
             task.add_done_callback(self._tasks.discard)
 
     async def done(self) -> None:
-        """Wait for the posts under way; each is bounded by the client's time-out."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Wait a moment for the posts under way; losing one is no fault."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=POST_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     async def _post(self, key: ports.RunKey, found: announcements.Announcement) -> None:
         try:

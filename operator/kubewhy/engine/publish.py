@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubewhy import errors
@@ -89,6 +89,7 @@ class Publisher:
 
     def watch(self, book: ledger.Ledger) -> None:
         """Start to project in the background; `changed` says when there is something new."""
+        self._epoch = max(self._epoch, book.state.epoch)
         self._task = asyncio.ensure_future(self._project_changes(book))
 
     def changed(self) -> None:
@@ -102,9 +103,11 @@ class Publisher:
         whole = projection.project(book.state, source)
         try:
             if book.state.concluded is not None:
-                await self._must(projection.small(whole))
+                await self._must(projection.ending(book.state, source))
                 crashpoints.passing("terminal-written")
-            await self._must(whole)
+                await self._finish(whole)
+            else:
+                await self._must(whole)
         except errors.ApiInvalid as error:
             await self.end_without_journal(
                 conditions.SucceededReason.STATUS_REJECTED, str(error), book.clock.now()
@@ -113,8 +116,11 @@ class Publisher:
     async def end_without_journal(
         self, reason: conditions.SucceededReason, message: str, now: datetime.datetime
     ) -> None:
-        """The least status that ends a run whose journal or full status can't be used."""
+        """The least status that ends a run whose journal or full status can't be used. An end that is told stays."""
         await self.stop()
+        if self._snapshot.ended:
+            await self._persist({"finished": True, "claim": {"holder": "", "epoch": self._epoch}})
+            return
         first = conditions.condition(
             reason, now=now, message=message, generation=self._snapshot.generation
         )
@@ -143,14 +149,21 @@ class Publisher:
             self._dirty.clear()
             whole = projection.project(book.state, self._source(book.batches))
             with contextlib.suppress(errors.ApiError):
-                await self._write(whole)
+                await self._write(whole.manifest())
             await asyncio.sleep(INTERVAL_SECONDS)
 
-    async def _write(self, projected: status.InvestigationStatus) -> None:
+    async def _finish(self, whole: status.InvestigationStatus) -> None:
+        """The rest of an ended run's status; without its large parts where they are refused."""
+        try:
+            await self._must(whole)
+        except errors.ApiInvalid:
+            await self._must(projection.small(whole))
+
+    async def _write(self, manifest: Mapping[str, Any]) -> None:
         """One try; after a conflict the next one starts from the new version."""
         try:
             self._version = await self._store.write_status(
-                self.key, projected.manifest(), resource_version=self._version
+                self.key, manifest, resource_version=self._version
             )
         except errors.ApiConflict:
             self._on_conflict()
@@ -158,23 +171,28 @@ class Publisher:
             raise
 
     async def _must(self, projected: status.InvestigationStatus) -> None:
-        """Write until it is there: conflicts up to `TRIES`, sizes shrunk once, an absent API server without limit."""
-        conflicts = failures = 0
+        """Write until it is there, without its large parts where it is too large."""
+        smaller = projection.small(projected)
         if len(projected.model_dump_json().encode()) > HARD_STOP_BYTES:
-            projected = projection.small(projected)
+            projected = smaller
+        try:
+            await self._persist(projected.manifest())
+        except errors.ApiTooLarge:
+            if smaller == projected:
+                raise
+            await self._persist(smaller.manifest())
+
+    async def _persist(self, manifest: Mapping[str, Any]) -> None:
+        """Write until it is there: conflicts up to `TRIES`, an absent API server without limit."""
+        conflicts = failures = 0
         while True:
             try:
-                await self._write(projected)
+                await self._write(manifest)
             except errors.ApiConflict:
                 conflicts += 1
                 if conflicts >= TRIES:
                     raise
                 await asyncio.sleep(random.uniform(0, 0.05 * 2**conflicts))  # noqa: S311 - jitter
-            except errors.ApiTooLarge:
-                smaller = projection.small(projected)
-                if smaller == projected:
-                    raise
-                projected = smaller
             except (errors.ApiUnavailable, errors.ApiForbidden, errors.ApiUnauthorized) as error:
                 failures += 1
                 await asyncio.sleep(error.retry_after or min(10.0, 0.2 * 2 ** min(failures, 6)))
@@ -195,5 +213,6 @@ class Publisher:
             generation=self._snapshot.generation,
             created=self._snapshot.created,
             batches=batches,
+            epoch=self._epoch,
             held=held,
         )

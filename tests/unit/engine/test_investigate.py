@@ -500,3 +500,118 @@ def _desk(scene: Scene) -> investigate.Desk:
         kube_events=scene.posts,
         workbench=scene.bench,
     )
+
+
+# --- between the two writes of an end ---------------------------------------------------------------------------------
+
+
+async def _died_while_finishing(*, conclude: bool = True) -> Scene:
+    """A scene whose holder `other` died after the end was told, before the rest of the status was there."""
+    world = world_.World(SCRIPT, () if conclude else [8])
+    scene = Scene(world)
+    if conclude:
+
+        def die() -> None:
+            if scene.store.condition.get("status") == "True":
+                raise world_.Crash
+
+        scene.store.before_write = die
+        with pytest.raises(world_.Crash):
+            await scene.play()
+    again = Scene(world)
+    again.store = scene.store
+    again.store.before_write = lambda: None
+    return again
+
+
+@in_virtual_time
+async def test_a_crash_after_the_end_was_told_loses_nothing_of_it() -> None:
+    scene = await _died_while_finishing()
+    assert not scene.store.status.get("trace")
+    asked = len(scene.world.asked)
+    await scene.play()
+    assert scene.store.status["trace"]
+    assert scene.store.status["report"]
+    assert scene.store.status["finished"] is True
+    assert scene.store.status["claim"]["holder"] == ""
+    assert scene.store.condition["reason"] == "RootCauseFound"
+    assert len(scene.world.asked) == asked
+
+
+@in_virtual_time
+async def test_an_end_that_was_told_stays_when_its_journal_is_lost() -> None:
+    scene = await _died_while_finishing()
+    scene.world.batches.clear()
+    await scene.play()
+    assert scene.store.condition["reason"] == "RootCauseFound"
+    assert scene.store.status["rootCause"]
+    assert scene.store.status["finished"] is True
+    assert scene.store.status["claim"]["holder"] == ""
+
+
+@in_virtual_time
+async def test_an_end_that_the_journal_does_not_know_stops_the_run() -> None:
+    told = {"type": "Succeeded", "status": "True", "reason": "NoProblemFound"}
+    scene = Scene(await _half_done(), conditions=[told], claim={"holder": "", "epoch": 1})
+    asked = len(scene.world.asked)
+    await scene.play()
+    assert len(scene.world.asked) == asked
+    assert scene.store.condition == told
+    assert scene.store.status["finished"] is True
+
+
+@in_virtual_time
+async def test_a_run_that_has_concluded_needs_no_model_any_more() -> None:
+    scene = await _died_while_finishing()
+    scene.bench.performing = errors.ConfigError("spec.model: there is no model 'scripted'")
+    await scene.play()
+    assert scene.names().count("Concluded") == 1
+    assert "InvalidSpec" not in scene.posts.reasons
+
+
+# --- epochs and last words --------------------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_a_claim_given_back_before_the_journal_knows_it_keeps_its_epoch() -> None:
+    scene = Scene(await _half_done(), claim={"holder": "other", "epoch": 1})
+
+    async def slow(*_: Any) -> perform.Performer:
+        await asyncio.sleep(1e9)
+        raise AssertionError("never")
+
+    scene.bench.performer = slow  # type: ignore[method-assign]
+    task = asyncio.ensure_future(scene.play())
+    await asyncio.sleep(3)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert scene.store.status["claim"] == {"holder": "", "epoch": 2}
+
+
+@in_virtual_time
+async def test_a_holder_is_not_fenced_by_the_epoch_it_wrote_itself() -> None:
+    scene = Scene(await _half_done())  # the status was lost, the journal was not
+    calls = iter(range(99))
+
+    def meddle() -> None:
+        if next(calls) == 2:
+            scene.store.touch()
+
+    scene.store.before_write = meddle
+    await scene.play()
+    assert scene.conflicts == 1
+    assert scene.store.status["finished"] is True
+
+
+@in_virtual_time
+async def test_a_post_that_hangs_does_not_keep_the_process_from_stopping() -> None:
+    scene = Scene()
+
+    async def hang(*_: Any, **__: Any) -> None:
+        await asyncio.sleep(1e9)
+
+    scene.posts.post = hang  # type: ignore[method-assign]
+    began = asyncio.get_running_loop().time()
+    await scene.play()
+    assert scene.store.status["finished"] is True
+    assert asyncio.get_running_loop().time() - began <= investigate.RELEASE_SECONDS + 2

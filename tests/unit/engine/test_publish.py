@@ -94,9 +94,12 @@ def test_the_end_is_written_small_first_then_whole(book: ledger.Ledger) -> None:
     store = Store()
     world_.run(publish.Publisher(store, _snapshot()).finish(book))
     small, whole = (status for _, status in store.writes)
-    assert small["finished"] is True
+    assert "finished" not in small, "it is set last: a crash in between is caught up on"
+    assert small["claim"]["holder"] == "holder"
     assert not small.get("trace")
     assert whole["trace"]
+    assert whole["finished"] is True
+    assert whole["claim"]["holder"] == ""
     assert [version for version, _ in store.writes] == ["1", "101"]
 
 
@@ -226,3 +229,13 @@ def test_pending_is_all_conditions_and_nothing_else() -> None:
         ).claim
         is None
     )
+
+
+def test_large_parts_that_are_refused_do_not_take_the_end_back(book: ledger.Ledger) -> None:
+    store = Store(None, errors.ApiInvalid("status.trace[0].id: too odd", status=422))
+    world_.run(publish.Publisher(store, _snapshot()).finish(book))
+    last = store.writes[-1][1]
+    assert last["finished"] is True
+    assert not last.get("trace")
+    (succeeded,) = (each for each in last["conditions"] if each["type"] == "Succeeded")
+    assert succeeded["reason"] == "RootCauseFound"
