@@ -46,6 +46,7 @@ async def main(environment: Mapping[str, str], *, webhook_address: str, apply: b
         raise errors.ConfigError(
             "KUBECONFIG is not set: name the cluster to use, for example by `make cluster-up`"
         )
+    _check_kubeconfig(environment["KUBECONFIG"])
     if apply:
         await _apply(environment)
     stop = asyncio.Event()
@@ -57,6 +58,15 @@ async def main(environment: Mapping[str, str], *, webhook_address: str, apply: b
             return await _run(environment, api, pathlib.Path(folder), webhook_address, stop)
     finally:
         await api.close()
+
+
+def _check_kubeconfig(path: str) -> None:
+    """Refuse here what kubectl would take for a cluster at localhost:8080."""
+    if not pathlib.Path(path).expanduser().is_file():
+        raise errors.ConfigError(
+            f"KUBECONFIG names {path[:512]!r}, which is no file: name one kubeconfig that exists,"
+            ' or start a cluster with: eval "$(make cluster-up)"'
+        )
 
 
 async def _run(
@@ -253,7 +263,16 @@ async def _until_end(processes: tuple[Process, ...], stop: asyncio.Event) -> int
     asked = asyncio.ensure_future(stop.wait())
     await asyncio.wait([*waits, asked], return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
-    return 0 if stop.is_set() else 1
+    if stop.is_set():
+        return 0
+    for name, process in zip(("operator", "webhook"), processes, strict=True):
+        if process.returncode is not None:
+            _say(f"{name} ended by itself ({_how(process.returncode)}); start `make run` again")
+    return 1
+
+
+def _how(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _free(where: str) -> str:
