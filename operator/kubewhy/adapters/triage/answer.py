@@ -205,16 +205,7 @@ def _open(found: case.Case, ranked: Sequence[Diagnosis]) -> dict[str, Any]:
 def _why_open(found: case.Case) -> str:
     gone = _gone(found)
     if gone:
-        first, near = (
-            gone.text.split("\n")[0],
-            re.search(r"^names that come near: (.+)$", gone.text, re.MULTILINE),
-        )
-        named = (
-            f"{gone.arguments.get('kind', '')} {gone.arguments.get('name', '')}".strip() or first
-        )
-        return f"{named} was not found in namespace {found.namespace}." + (
-            f" The nearest existing name is {near[1]}." if near else ""
-        )
+        return _why_gone(found, gone)
     failed = next(
         (
             attempt
@@ -241,6 +232,18 @@ def _why_open(found: case.Case) -> str:
             f" {forbidden.get('resource')})."
         )
     return "The cause was not found: what the tools returned fits none of the triage rules."
+
+
+def _why_gone(found: case.Case, gone: case.Attempt) -> str:
+    first = gone.text.split("\n")[0]
+    if "serves no kind" in first and " not found" not in first:
+        return f"The cause was not found: {short(first)}."
+    near = re.search(r"^names that come near: (.+)$", gone.text, re.MULTILINE)
+    named = f"{gone.arguments.get('kind', '')} {gone.arguments.get('name', '')}".strip() or first
+    where = f" in namespace {found.namespace}" if " not found in namespace " in first else ""
+    return f"{named} was not found{where}." + (
+        f" The nearest existing name is {near[1]}." if near else ""
+    )
 
 
 def _gone(found: case.Case) -> case.Attempt | None:

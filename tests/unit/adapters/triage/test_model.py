@@ -160,6 +160,29 @@ async def test_a_name_that_does_not_exist_offers_the_nearest() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("subject", "text", "summary"),
+    [
+        (
+            "Deployment/x",
+            'Deployment "x" not found in namespace shop: x\nno name comes near',
+            "Deployment x was not found in namespace shop.",
+        ),
+        ("Node/x", 'Node "x" not found: x\nno name comes near', "Node x was not found."),
+        (
+            "Frobnicator/x",
+            "the API server serves no kind Frobnicator",
+            "The cause was not found: the API server serves no kind Frobnicator.",
+        ),
+    ],
+)
+async def test_what_is_missing_is_said_as_it_is(subject: str, text: str, summary: str) -> None:
+    kind, _, name = subject.partition("/")
+    gone = talk.step(1, text, status=tools.ToolStatus.NOT_FOUND, kind=kind, name=name)
+    values = await talk.concluded(talk.opening(subject), *gone)
+    assert values["summary"] == summary
+
+
 async def test_a_forbidden_read_is_named_with_its_right() -> None:
     refused = """
 ## ReadFailed pods/* verb=list resource=pods reason=Forbidden

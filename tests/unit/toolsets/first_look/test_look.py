@@ -138,6 +138,20 @@ async def test_a_missing_subject_is_not_found_with_near_names_and_its_events() -
     assert "scaled down to 0" in output.text
 
 
+async def test_the_runs_own_kube_events_tell_nothing_about_a_missing_subject() -> None:
+    own = world.event({"kind": "Investigation", "metadata": {"name": "checkout"}}, "Started", "run")
+    own["involvedObject"]["apiVersion"] = "kubewhy.internal/v1alpha1"
+    kube = fake_kube.FakeKubeReader(world.deployment("other"), own)
+    output = await world.look(kube)
+    assert output.status is tools.ToolStatus.NOT_FOUND
+    assert "Investigation" not in output.text
+
+
+async def test_a_missing_cluster_scoped_subject_is_in_no_namespace() -> None:
+    output = await world.look(fake_kube.FakeKubeReader(world.node()), "Node", "node-9")
+    assert output.text.startswith('Node "node-9" not found: ')
+
+
 async def test_a_replaced_pod_leads_to_its_workload() -> None:
     output = await world.look(world.crash_loop(TRACE), "Pod", "checkout-1aaaa-zzzzz")
     assert world.fact(output, "LookedAt").get("replaced") == "checkout-1aaaa-zzzzz"

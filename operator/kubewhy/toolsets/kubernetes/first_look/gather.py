@@ -12,6 +12,7 @@ import datetime
 from typing import Final
 
 from kubewhy import errors
+from kubewhy.api import names
 from kubewhy.core import ports
 from kubewhy.toolsets.kubernetes import shapes
 from kubewhy.toolsets.kubernetes.first_look import (
@@ -26,6 +27,9 @@ from kubewhy.toolsets.kubernetes.first_look import (
 )
 
 MOST_EVENTS: Final = 500
+
+OWN: Final = f"{names.GROUP}/"
+"""KubeEvents about objects of this group tell of kubewhy's runs, not of the subject that may share their name."""
 
 
 async def gather(
@@ -110,11 +114,17 @@ async def _gone(draft: drafts.Draft, resource: ports.Resource, name: str) -> sna
         events += found
     return snapshot.Gone(
         now=draft.shot.now,
-        namespace=draft.shot.namespace,
+        namespace=draft.shot.namespace if resource.namespaced else "",
         kind=resource.kind,
         name=name,
         message=draft.reads.missing[objects.Ref(resource.kind, name)],
         near=near,
-        events=tuple({shapes.text(event, "metadata", "name"): event for event in events}.values()),
+        events=tuple(
+            {
+                shapes.text(event, "metadata", "name"): event
+                for event in events
+                if not shapes.text(event, "involvedObject", "apiVersion").startswith(OWN)
+            }.values()
+        ),
         failures=tuple(draft.reads.failures),
     )

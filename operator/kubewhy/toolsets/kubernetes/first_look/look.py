@@ -114,9 +114,8 @@ def _target(context: ports.ToolContext, arguments: Mapping[str, Any]) -> tuple[s
 
 def _gone(found: snapshot.Gone) -> str:
     """What was looked for and what is left of it: near names and KubeEvents."""
-    lines = [
-        f'{found.kind} "{found.name}" not found in namespace {found.namespace}: {found.message}'
-    ]
+    where = f" in namespace {found.namespace}" if found.namespace else ""
+    lines = [f'{found.kind} "{found.name}" not found{where}: {found.message}']
     lines.append(
         f"names that come near: {', '.join(found.near)}" if found.near else "no name comes near"
     )

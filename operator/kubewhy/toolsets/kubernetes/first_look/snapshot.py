@@ -101,7 +101,10 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The subject does not exist: what was looked for, names that come near it, and what its KubeEvents still tell."""
+    """The subject does not exist: what was looked for, names that come near it, and what its KubeEvents still tell.
+
+    `namespace` is "" for a cluster-scoped kind.
+    """
 
     now: datetime.datetime
     namespace: str
