@@ -94,8 +94,9 @@ class Operator:
                 await self._until(stop, tasks)
             finally:
                 await self.supervisor.stop()
-                with contextlib.suppress(errors.ApiError):
-                    await self._leases.release()
+                with contextlib.suppress(errors.ApiError, TimeoutError):
+                    async with asyncio.timeout(investigate.RELEASE_SECONDS):
+                        await self._leases.release()
 
     def alive(self) -> str:
         """What is wrong with this process; "" when nothing is."""

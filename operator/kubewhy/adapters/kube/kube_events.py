@@ -9,8 +9,8 @@ from kubewhy.adapters.kube import client
 from kubewhy.api import names
 from kubewhy.core import ports
 
-NOTE_LENGTH = 1024
-"""Most characters of an Event's note; the API server refuses more (kubernetes-api.md §1.1)."""
+NOTE_BYTES = 1024
+"""Most bytes of an Event's note; the API server refuses more, though it speaks of characters."""
 
 
 class KubeEventPoster:
@@ -42,7 +42,7 @@ class KubeEventPoster:
             "action": "Investigate",
             "type": kind,
             "reason": reason,
-            "note": message[:NOTE_LENGTH],
+            "note": message.encode("utf-8", "replace")[:NOTE_BYTES].decode("utf-8", "ignore"),
             "regarding": {
                 "apiVersion": names.API_VERSION,
                 "kind": names.INVESTIGATION.kind,

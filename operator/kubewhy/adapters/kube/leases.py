@@ -89,9 +89,10 @@ class KubeLeases:
 
 
 def _alive(spec: dict[str, Any], now: datetime.datetime) -> bool:
+    """Whether it was renewed just now, by either clock; one far in the future proves nothing (faults.md 34)."""
     try:
         renewed = datetime.datetime.fromisoformat(spec["renewTime"])
-        return now - renewed < datetime.timedelta(seconds=spec["leaseDurationSeconds"])
+        return abs(now - renewed) < datetime.timedelta(seconds=spec["leaseDurationSeconds"])
     except (KeyError, TypeError, ValueError):
         return False
 
