@@ -20,9 +20,10 @@ class Announcement:
 def of(event: events.Event, current: state.State) -> Announcement | None:
     """The announcement of an event, given the state after it; None for those that only a journal cares about."""
     match event:
-        case events.Claimed(epoch=1):
-            return Announcement(kind="Normal", reason="Started", message=_started(current, event))
-        case events.Claimed():
+        case events.Opened():
+            text = f"Investigation started by {current.holder} with model {event.model}"
+            return Announcement(kind="Normal", reason="Started", message=text)
+        case events.Claimed() if current.opened is not None:
             text = f"Taken over by {event.holder} (epoch {event.epoch}); read-only calls in flight run again"
             return Announcement(kind="Normal", reason="Resumed", message=text)
         case events.Suspended():
@@ -30,11 +31,6 @@ def of(event: events.Event, current: state.State) -> Announcement | None:
         case events.Concluded():
             return _ended(event)
     return None
-
-
-def _started(current: state.State, event: events.Claimed) -> str:
-    model = f" with model {current.opened.model}" if current.opened else ""
-    return f"Investigation started by {event.holder}{model}"
 
 
 def _ended(event: events.Concluded) -> Announcement:

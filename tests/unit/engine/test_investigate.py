@@ -615,3 +615,23 @@ async def test_a_post_that_hangs_does_not_keep_the_process_from_stopping() -> No
     await scene.play()
     assert scene.store.status["finished"] is True
     assert asyncio.get_running_loop().time() - began <= investigate.RELEASE_SECONDS + 2
+
+
+@in_virtual_time
+async def test_the_start_names_the_model() -> None:
+    scene = Scene()
+    said: list[str] = []
+
+    async def post(_key: ports.RunKey, *, kind: str, reason: str, message: str) -> None:
+        said.append(f"{kind} {reason}: {message}")
+
+    scene.posts.post = post  # type: ignore[method-assign]
+    await scene.play()
+    assert said[0] == "Normal Started: Investigation started by me with model scripted"
+
+
+@in_virtual_time
+async def test_a_run_whose_first_holder_died_before_it_was_opened_is_started_once() -> None:
+    scene = Scene(claim={"holder": "other", "epoch": 1})
+    await scene.play()
+    assert scene.posts.reasons == ["Started", "RootCauseFound"]
