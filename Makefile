@@ -46,7 +46,8 @@ run: $(READY) ## operator and webhook in the foreground, against the cluster of 
 	@exec $(BIN)/kubewhy run
 
 bench: $(READY) packages ## measure; prints figures, fails on nothing
-	@for script in tests/bench/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+	@for script in tests/bench/*.py; do echo "== $$script"; \
+		PYTHONPATH=tests/support:tests/demo $(BIN)/python "$$script" || exit 1; done
 
 lock: $(READY) ## resolve requirements/*.txt anew, releases of at least 7 days' age; ARGS=--upgrade for newer ones
 	$(COMPILE) $(ARGS) --group dev --output-file requirements/dev.txt pyproject.toml
