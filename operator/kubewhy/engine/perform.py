@@ -45,6 +45,9 @@ ARGUMENTS_CHARACTERS = 512 * 1024
 
 ERROR_LENGTH = 1024
 
+MOST_USED = 10**12
+"""Most tokens or micro-USD that one reply is believed to have used; thousands of such sums still fit a status."""
+
 _FAILURES: tuple[tuple[type[errors.ApiError], tools.ToolStatus], ...] = (
     (errors.ApiNotFound, tools.ToolStatus.NOT_FOUND),
     (errors.ApiForbidden, tools.ToolStatus.FORBIDDEN),
@@ -82,7 +85,7 @@ class Performer:
             step=effect.step,
             text=self._readable(reply.text, REPLY_CHARACTERS),
             calls=tuple(self._calls(reply.calls[: admission.CALLS_STORED])),
-            usage=reply.usage,
+            usage=_believable(reply.usage),
             finish=untrusted.clean_line(reply.finish[:64]),
         )
 
@@ -158,7 +161,16 @@ class Performer:
             step=effect.step,
             error=type(error).__name__,
             message=self._readable(str(error), ERROR_LENGTH),
+            usage=_believable(error.usage),
         )
+
+
+def _believable(told: object) -> messages.Usage:
+    """What a model says it used, without numbers that can't be; nothing where it says nothing."""
+    if not isinstance(told, messages.Usage):
+        return messages.Usage()
+    numbers = dataclasses.asdict(told)
+    return messages.Usage(**{name: min(max(0, n), MOST_USED) for name, n in numbers.items()})
 
 
 def _request(

@@ -442,3 +442,34 @@ async def test_many_small_calls_are_stored_up_to_their_number() -> None:
     replied = await _asked(behaviour)
     assert isinstance(replied, events.ModelReplied)
     assert len(replied.calls) == admission.CALLS_STORED
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        (messages.Usage(input_tokens=-5, output_tokens=7), messages.Usage(output_tokens=7)),
+        (messages.Usage(input_tokens=10**30), messages.Usage(input_tokens=perform.MOST_USED)),
+    ],
+)
+async def test_usage_that_cannot_be_is_bounded(
+    told: messages.Usage, counted: messages.Usage
+) -> None:
+    """A status refuses such numbers, and they would give budget back."""
+
+    async def ask(_: messages.ModelRequest) -> messages.ModelReply:
+        return messages.ModelReply(text="hello", usage=told)
+
+    found = await _performer(model=ask).ask(effects.AskModel(step=1), _state(), 1.0)
+    assert isinstance(found, events.ModelReplied)
+    assert found.usage == counted
+
+
+async def test_what_an_unusable_reply_has_cost_is_journaled() -> None:
+    paid = messages.Usage(input_tokens=100, cost_micro_usd=9)
+
+    async def ask(_: messages.ModelRequest) -> messages.ModelReply:
+        raise errors.ModelProtocolError("cut off", usage=paid)
+
+    found = await _performer(model=ask).ask(effects.AskModel(step=1), _state(), 1.0)
+    assert isinstance(found, events.ModelFailed)
+    assert found.usage == paid
