@@ -580,7 +580,7 @@ async def test_a_claim_given_back_before_the_journal_knows_it_keeps_its_epoch() 
         await asyncio.sleep(1e9)
         raise AssertionError("never")
 
-    scene.bench.performer = slow  # type: ignore[method-assign]
+    scene.bench.performer = slow  # type: ignore[method-assign, assignment]
     task = asyncio.ensure_future(scene.play())
     await asyncio.sleep(3)
     task.cancel()
