@@ -32,8 +32,8 @@ def concluded(investigation: Investigation) -> bool:
 
 
 def complete(investigation: Investigation) -> bool:
-    """Whether it is concluded and everything of it is written, the trace last."""
-    return concluded(investigation) and condition(investigation, "TraceComplete")[0] == "True"
+    """Whether it is concluded and everything of it is written: the operator sets `finished` last."""
+    return concluded(investigation) and bool(_status(investigation).get("finished"))
 
 
 def resolved(investigation: Investigation) -> bool:

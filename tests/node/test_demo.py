@@ -113,6 +113,7 @@ def test_a_real_alert_leads_to_the_root_cause(demo: Demo) -> None:
     assert "$ kubectl get investigations -A" in output
     assert re.search(r"^shop +alert-\S+ .* True +RootCauseFound ", output, re.MULTILINE), output
     assert "“checkout.settings.MissingSettingError: PAYMENT_GATEWAY_URL is not set”" in output
+    assert "(call 1-0 kubernetes_first_look, verified)" in output
     assert re.search(r"^    \$ kubectl ", output, re.MULTILINE), output
     seconds = re.search(r"found ([\d.]+) s after the alert's startsAt, ([\d.]+) s after", output)
     assert seconds is not None, output

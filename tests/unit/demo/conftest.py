@@ -44,7 +44,6 @@ _INVESTIGATION: dict[str, Any] = {
         "finished": True,
         "conditions": [
             {"type": "Succeeded", "status": "True", "reason": "RootCauseFound"},
-            {"type": "TraceComplete", "status": "True", "reason": "Complete"},
         ],
         "rootCause": {
             "statement": "checkout ends with x.NoSettingError: DB_HOST is not set.",
