@@ -79,6 +79,11 @@ def load(environment: Mapping[str, str]) -> Settings:
         if PREFIX + field.name.upper() in environment
     }
     settings = Settings(**found)
+    if settings.renew_seconds >= settings.lease_seconds:
+        raise errors.ConfigError(
+            f"KUBEWHY_RENEW_SECONDS={settings.renew_seconds} must be less than "
+            f"KUBEWHY_LEASE_SECONDS={settings.lease_seconds}, or a living replica looks dead in between"
+        )
     if settings.holder:
         return settings
     return dataclasses.replace(settings, holder=environment.get("POD_NAME") or socket.gethostname())

@@ -18,6 +18,10 @@ _TRACE_SIZES = ((bounds.EXCERPT, bounds.TRACE), (512, bounds.TRACE), (128, 100),
 """Characters per excerpt and number of calls that are tried in turn until the status fits."""
 
 
+COLUMN_WIDTH = 80
+"""Most characters of the subject as a column shows it."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """What the projection needs to know of the object besides the run's state.
@@ -167,8 +171,13 @@ def _subject_text(current: state.State) -> str | None:
         return None
     task = current.opened.task
     if task.subject is not None:
-        return str(task.subject)[: bounds.SUBJECT]
-    return f"Alert/{task.alerts[0].name or 'unnamed'}"[: bounds.SUBJECT] if task.alerts else None
+        return _column(str(task.subject))
+    return _column(f"Alert/{task.alerts[0].name or 'unnamed'}") if task.alerts else None
+
+
+def _column(text: str) -> str:
+    """Short enough for a column of kubectl's table."""
+    return text if len(text) <= COLUMN_WIDTH else text[: COLUMN_WIDTH - 1] + "…"
 
 
 def _cost(micro_usd: int) -> str:

@@ -30,7 +30,13 @@ def test_every_field_is_read_from_its_variable_in_its_type(field: str) -> None:
         str: ("some text", "some text"),
         tuple: (" a, b ,,c ", ("a", "b", "c")),
     }[type(default)]
-    assert getattr(settings.load({variable(field): text}), field) == value
+    long_lease = {"KUBEWHY_LEASE_SECONDS": "99"}
+    assert getattr(settings.load(long_lease | {variable(field): text}), field) == value
+
+
+def test_a_lease_that_runs_out_before_it_is_renewed_is_refused() -> None:
+    with pytest.raises(errors.ConfigError, match="KUBEWHY_RENEW_SECONDS=15 must be less"):
+        settings.load({"KUBEWHY_RENEW_SECONDS": "15"})
 
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if type(FIELDS[name].default) is int])

@@ -9,7 +9,7 @@ import pytest
 
 import crash_world as world_
 from kubewhy.api import conditions, status
-from kubewhy.core import conclusion, events, loop, projection, state, tools
+from kubewhy.core import conclusion, events, loop, projection, state, subjects, tools
 
 AT = world_.START
 SOURCE = projection.Source(
@@ -182,3 +182,13 @@ def test_times_come_from_the_journal() -> None:
     assert _succeeded(projected).last_transition_time == final.concluded.at
     assert projected.completion_time is not None
     assert projected.completion_time - AT < datetime.timedelta(seconds=5)
+
+
+def test_a_subject_never_widens_the_table() -> None:
+    task = dataclasses.replace(
+        world_.opened().task, subject=subjects.Subject(kind="Deployment", name="x" * 253)
+    )
+    current = loop.apply(state.State(), dataclasses.replace(world_.opened(), task=task))
+    shown = projection.project(current, SOURCE).subject
+    assert shown is not None
+    assert len(shown) == projection.COLUMN_WIDTH
