@@ -89,7 +89,8 @@ async def test_a_pending_pod_is_seen_through_every_tool(
     assert columns.split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     name = row.split()[0]
 
-    described = await until(call, "FailedScheduling", "describe", kind="pod", name=name)
+    await until(call, "FailedScheduling", "describe", kind="pod", name=name)
+    described = await until(call, "PodScheduled=False", "describe", kind="pod", name=name)
     for words in (
         f"Pod/{name} (v1) in namespace {namespace}",
         f"Owners: ReplicaSet/{name.rpartition('-')[0]} > Deployment/checkout",

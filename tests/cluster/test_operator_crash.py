@@ -124,11 +124,12 @@ def test_the_end_that_was_written_stays_and_its_details_follow(
         first.process.wait(timeout=40)
     found = runner.read(kube, namespace, "run")
     assert runner.succeeded(found)["reason"] == "RootCauseFound"
-    assert found["status"]["finished"] is True
+    assert not found["status"].get("finished"), "finished is set last, with the details"
     with runner.running(kube, tmp_path, _environment(tmp_path)):
-        time.sleep(3)
+        whole = runner.wait_for(kube, namespace, "run", runner.ended)
     assert model.stats()["requests"] == len(SCRIPT["turns"])
-    assert runner.succeeded(runner.read(kube, namespace, "run")) == runner.succeeded(found)
+    assert runner.succeeded(whole) == runner.succeeded(found)
+    assert len(whole["status"]["trace"]) == len(SCRIPT["turns"])
 
 
 def test_sigterm_in_a_model_call_ends_cleanly_and_frees_the_claim(

@@ -173,7 +173,7 @@ def crd_path(manifest: Manifest) -> str:
 
 def _served(kube: KubeApi, manifest: Manifest) -> bool:
     state = kube.request("GET", crd_path(manifest)).json()
-    conditions = state.get("status", {}).get("conditions", [])
+    conditions = state.get("status", {}).get("conditions") or []  # null at first
     established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
     spec = manifest["spec"]
     version = spec["versions"][0]["name"]
