@@ -11,7 +11,7 @@ import typer
 
 import kubewhy
 from kubewhy import errors
-from kubewhy.app import logs
+from kubewhy.app import logs, parent
 
 app = typer.Typer(
     name="kubewhy",
@@ -28,6 +28,7 @@ def operator() -> None:
     from kubewhy.app import operator_process, settings  # noqa: PLC0415 - other commands don't need kopf
 
     logs.set_up()
+    parent.end_with_parent(os.environ)
     raise typer.Exit(asyncio.run(operator_process.main(settings.load(os.environ))))
 
 
@@ -38,6 +39,7 @@ def webhook() -> None:
     from kubewhy.app import webhook_environment  # noqa: PLC0415
 
     logs.set_up()
+    parent.end_with_parent(os.environ)
     webhook_process.main(webhook_environment.load(os.environ))
 
 

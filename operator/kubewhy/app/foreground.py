@@ -23,7 +23,7 @@ import aiohttp
 from kubewhy import errors, paths
 from kubewhy.adapters.kube import client, config
 from kubewhy.api import names
-from kubewhy.app import settings
+from kubewhy.app import parent, settings
 
 TOKEN_SECONDS = 3600
 """Lifetime that is asked for; the token is renewed after two thirds of it."""
@@ -196,6 +196,7 @@ def _child_environment(
     """Everything but the person's own credentials, and the API server's address."""
     kept = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
     return kept | {
+        parent.VARIABLE: str(os.getpid()),
         "KUBEWHY_API_SERVER": api.server,
         "KUBEWHY_API_CA_FILE": _ca_copy(api, folder / "ca.crt"),
     }
