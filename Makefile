@@ -11,6 +11,9 @@ CLUSTER := $(PYTHON) deploy/local/cluster.py
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--exclude-newer "7 days" --custom-compile-command "make lock" --quiet
 
+# Each of the many processes would compile every library anew: 15 s of CPU for LiteLLM alone.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check fix generate cluster-up cluster-down run bench lock packages clean .venv
 
 help: ## list the verbs
