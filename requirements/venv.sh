@@ -65,4 +65,8 @@ make_venv
 install_locked
 uv_install --no-deps --no-build-isolation -e "$root" ||
     pip_install --no-deps --no-build-isolation -e "$root"
+# Without stored bytecode each of the many processes would compile every library anew.
+say "compiling"
+env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -m compileall -q -j 0 "$venv/lib" >/dev/null 2>&1 ||
+    say "some files of libraries can't be compiled; they are left as they are"
 say "ready"
