@@ -47,9 +47,15 @@ def _lines(stream: io.StringIO) -> list[dict[str, Any]]:
 LOG = logging.getLogger("kubewhy.test")
 
 
-def test_a_record_is_one_line_whatever_its_text(stream: io.StringIO) -> None:
-    LOG.info("one\ntwo %s", "\x1b[31m\u2028\ud83d\ude00\x00")
-    (line,) = _lines(stream)
+def test_a_record_is_one_line_whatever_its_text() -> None:
+    # Not through the logger: pytest's own capture can't hand lone surrogates on.
+    fields = {
+        "name": LOG.name,
+        "levelname": "INFO",
+        "msg": "one\ntwo \x1b[31m\u2028\ud83d\ude00\x00",
+    }
+    (text,) = logs.JsonFormatter().format(logging.makeLogRecord(fields)).splitlines()
+    line = json.loads(text)
     assert line["level"] == "info"
     assert line["logger"] == "kubewhy.test"
     assert line["message"].startswith("one\ntwo")
