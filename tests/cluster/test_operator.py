@@ -63,7 +63,14 @@ SCRIPT = {
 }
 
 
-def _models(folder: Path, url: str) -> dict[str, str]:
+DYING = {
+    "by": "step",
+    "turns": [SCRIPT["turns"][0], {"faults": [{"status": 500, "times": "always"}]}],
+}
+"""Answers once, then fails for ever."""
+
+
+def _models(folder: Path, url: str, dying: str) -> dict[str, str]:
     """A model list with the scripted model, a silent one and one that nobody serves."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -85,6 +92,7 @@ def _models(folder: Path, url: str) -> dict[str, str]:
             entry("scripted", url),
             entry("slow", url.replace("/v1", "/slow/v1")),
             entry("nobody", nobody, attempts=2),
+            entry("dying", dying, attempts=2),
         ]
     }
     file = folder / "models.yaml"
@@ -113,11 +121,22 @@ def silent() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def dying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A model that goes away in the middle of a run."""
+    with scripted_process.running(DYING, tmp_path_factory.mktemp("dying")) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
 def operator(
-    kube: kube_api.KubeApi, folder: Path, model: scripted_process.ScriptedServer, silent: str
+    kube: kube_api.KubeApi,
+    folder: Path,
+    model: scripted_process.ScriptedServer,
+    silent: str,
+    dying: str,
 ) -> Iterator[runner.Operator]:
     runner.install()
-    environment = _models(folder, model.url)
+    environment = _models(folder, model.url, dying)
     listed = yaml.safe_load((folder / "models.yaml").read_text(encoding="utf-8"))
     next(each for each in listed["models"] if each["name"] == "slow")["baseURL"] = silent
     (folder / "models.yaml").write_text(yaml.safe_dump(listed), encoding="utf-8")
@@ -296,6 +315,18 @@ def test_an_unreachable_model_ends_as_model_unavailable(
     condition = runner.succeeded(found)
     assert (condition["status"], condition["reason"]) == ("False", "ModelUnavailable")
     assert "sk-test" not in json.dumps(found)
+
+
+@pytest.mark.usefixtures("operator")
+def test_what_was_seen_before_a_model_went_away_is_kept(
+    kube: kube_api.KubeApi, namespace: str
+) -> None:
+    found = _run(kube, namespace, model="dying", seconds=60)
+    condition = runner.succeeded(found)
+    assert (condition["status"], condition["reason"]) == ("False", "ModelUnavailable")
+    kept = {call["id"]: call["status"] for call in found["status"]["trace"]}
+    assert kept["1-2"] == "Success"
+    assert "1-2 kubernetes_get" in found["status"]["report"]
 
 
 @pytest.mark.usefixtures("operator")
