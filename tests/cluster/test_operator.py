@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import kube_api
 import operator_runner as runner
@@ -70,34 +69,19 @@ DYING = {
 """Answers once, then fails for ever."""
 
 
-def _models(folder: Path, url: str, dying: str) -> dict[str, str]:
-    """A model list with the scripted model, a silent one and one that nobody serves."""
+def _models(folder: Path, *, scripted: str, silent: str, dying: str) -> dict[str, str]:
+    """The built-in model, the scripted ones by their servers' addresses, and one that nobody serves."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-
-    def entry(name: str, base: str, **more: Any) -> dict[str, Any]:
-        return {
-            "name": name,
-            "provider": "litellm",
-            "model": "openai/scripted",
-            "baseURL": base,
-            "key": {"env": "SCRIPTED_KEY"},
-            **more,
-        }
-
-    listed = {
-        "models": [
-            {"name": "default", "provider": "triage"},
-            entry("scripted", url),
-            entry("slow", url.replace("/v1", "/slow/v1")),
-            entry("nobody", nobody, attempts=2),
-            entry("dying", dying, attempts=2),
-        ]
-    }
-    file = folder / "models.yaml"
-    file.write_text(yaml.safe_dump(listed), encoding="utf-8")
-    return {"KUBEWHY_MODELS_FILE": str(file), "SCRIPTED_KEY": "sk-test-1234567890abcdef"}
+    return scripted_process.operator_environment(
+        folder,
+        {"name": "default", "provider": "triage"},
+        scripted_process.entry("scripted", scripted),
+        scripted_process.entry("slow", silent),
+        scripted_process.entry("nobody", nobody, attempts=2),
+        scripted_process.entry("dying", dying, attempts=2),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +120,7 @@ def operator(
     dying: str,
 ) -> Iterator[runner.Operator]:
     runner.install()
-    environment = _models(folder, model.url, dying)
-    listed = yaml.safe_load((folder / "models.yaml").read_text(encoding="utf-8"))
-    next(each for each in listed["models"] if each["name"] == "slow")["baseURL"] = silent
-    (folder / "models.yaml").write_text(yaml.safe_dump(listed), encoding="utf-8")
+    environment = _models(folder, scripted=model.url, silent=silent, dying=dying)
     with runner.running(kube, folder, environment) as started:
         yield started
         unhandled = [

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import kube_api
 import operator_runner as runner
@@ -59,22 +58,15 @@ def installed() -> None:
 @pytest.fixture
 def model(tmp_path: Path) -> Iterator[scripted_process.ScriptedServer]:
     with scripted_process.running(SCRIPT, tmp_path) as server:
-        entry = {
-            "name": "default",
-            "provider": "litellm",
-            "model": "openai/scripted",
-            "baseURL": server.url,
-            "key": {"env": "SCRIPTED_KEY"},
-        }
-        (tmp_path / "models.yaml").write_text(yaml.safe_dump({"models": [entry]}), encoding="utf-8")
         yield server
 
 
-def _environment(folder: Path, point: str = "") -> dict[str, str]:
-    found = {
-        "KUBEWHY_MODELS_FILE": str(folder / "models.yaml"),
-        "SCRIPTED_KEY": "sk-test-1234567890abcdef",
-    }
+def _environment(
+    folder: Path, server: scripted_process.ScriptedServer, point: str = ""
+) -> dict[str, str]:
+    found = scripted_process.operator_environment(
+        folder, scripted_process.entry("default", server.url)
+    )
     return found | ({"KUBEWHY_CRASHPOINT": point} if point else {})
 
 
@@ -90,13 +82,13 @@ def test_a_killed_operator_ends_the_run_after_its_restart(
     model: scripted_process.ScriptedServer,
     point: str,
 ) -> None:
-    with runner.running(kube, tmp_path, _environment(tmp_path, point)) as first:
+    with runner.running(kube, tmp_path, _environment(tmp_path, model, point)) as first:
         kube.create(runner.investigation(namespace, "run"))
         first.process.wait(timeout=40)
         assert first.process.returncode == 137, first.log()[-3:]
     assert runner.succeeded(runner.read(kube, namespace, "run")).get("status") != "True"
 
-    with runner.running(kube, tmp_path, _environment(tmp_path)):
+    with runner.running(kube, tmp_path, _environment(tmp_path, model)):
         found = runner.wait_for(kube, namespace, "run", runner.ended, seconds=60)
     status = found["status"]
     assert runner.succeeded(found)["reason"] == "RootCauseFound"
@@ -119,13 +111,13 @@ def test_the_end_that_was_written_stays_and_its_details_follow(
     tmp_path: Path,
     model: scripted_process.ScriptedServer,
 ) -> None:
-    with runner.running(kube, tmp_path, _environment(tmp_path, "terminal-written")) as first:
+    with runner.running(kube, tmp_path, _environment(tmp_path, model, "terminal-written")) as first:
         kube.create(runner.investigation(namespace, "run"))
         first.process.wait(timeout=40)
     found = runner.read(kube, namespace, "run")
     assert runner.succeeded(found)["reason"] == "RootCauseFound"
     assert not found["status"].get("finished"), "finished is set last, with the details"
-    with runner.running(kube, tmp_path, _environment(tmp_path)):
+    with runner.running(kube, tmp_path, _environment(tmp_path, model)):
         whole = runner.wait_for(kube, namespace, "run", runner.ended)
     assert model.stats()["requests"] == len(SCRIPT["turns"])
     assert runner.succeeded(whole) == runner.succeeded(found)
@@ -136,23 +128,17 @@ def test_sigterm_in_a_model_call_ends_cleanly_and_frees_the_claim(
     kube: kube_api.KubeApi, namespace: str, tmp_path: Path
 ) -> None:
     script = {"by": "step", "turns": [SCRIPT["turns"][0] | {"delay": 30}]}
-    with scripted_process.running(script, tmp_path) as server:
-        entry = {
-            "name": "default",
-            "provider": "litellm",
-            "model": "openai/scripted",
-            "baseURL": server.url,
-            "key": {"env": "SCRIPTED_KEY"},
-        }
-        (tmp_path / "models.yaml").write_text(yaml.safe_dump({"models": [entry]}), encoding="utf-8")
-        with runner.running(kube, tmp_path, _environment(tmp_path)) as operator:
-            kube.create(runner.investigation(namespace, "run"))
-            deadline = time.monotonic() + 30
-            while not server.stats()["requests"]:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            started = time.monotonic()
-            assert operator.terminate() == 0, operator.log()[-3:]
-            assert time.monotonic() - started < 10
+    with (
+        scripted_process.running(script, tmp_path) as server,
+        runner.running(kube, tmp_path, _environment(tmp_path, server)) as operator,
+    ):
+        kube.create(runner.investigation(namespace, "run"))
+        deadline = time.monotonic() + 30
+        while not server.stats()["requests"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        started = time.monotonic()
+        assert operator.terminate() == 0, operator.log()[-3:]
+        assert time.monotonic() - started < 10
     claim = runner.read(kube, namespace, "run")["status"]["claim"]
     assert claim == {"holder": "", "epoch": 1}

@@ -142,19 +142,12 @@ def operator(
     prometheus: str,
 ) -> Iterator[runner.Operator]:
     runner.install()
-    scripted = {
-        "name": "default",
-        "provider": "litellm",
-        "model": "openai/scripted",
-        "baseURL": model.url,
-        "key": {"env": "SCRIPTED_KEY"},
-    }
-    (folder / "models.yaml").write_text(yaml.safe_dump({"models": [scripted]}), encoding="utf-8")
-    environment = {
-        "KUBEWHY_MODELS_FILE": str(folder / "models.yaml"),
+    models = scripted_process.operator_environment(
+        folder, scripted_process.entry("default", model.url)
+    )
+    environment = models | {
         "KUBEWHY_TOOLSETS_FOLDER": _toolsets(folder),
         "KUBEWHY_PROMETHEUS_URL": prometheus,
-        "SCRIPTED_KEY": "sk-test-1234567890abcdef",
     }
     with runner.running(kube, folder, environment) as started:
         yield started

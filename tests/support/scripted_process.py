@@ -14,6 +14,23 @@ from typing import Any
 _SERVER = Path(__file__).with_name("scripted_openai.py")
 
 
+KEY = "sk-test-1234567890abcdef"
+"""The key that `operator_environment` gives the operator for every scripted model."""
+
+
+def entry(name: str, url: str, **more: Any) -> dict[str, Any]:
+    """One entry of a model list: a model that the OpenAI-compatible server at `url` serves."""
+    base = {"name": name, "provider": "litellm", "model": "openai/scripted", "baseURL": url}
+    return base | {"key": {"env": "SCRIPTED_KEY"}} | more
+
+
+def operator_environment(folder: Path, *entries: dict[str, Any]) -> dict[str, str]:
+    """Write the entries to `models.yaml` in the folder; the variables that give them to the operator."""
+    file = folder / "models.yaml"
+    file.write_text(json.dumps({"models": entries}), encoding="utf-8")
+    return {"KUBEWHY_MODELS_FILE": str(file), "SCRIPTED_KEY": KEY}
+
+
 class ScriptedServer:
     """A running server: its base URL and what it recorded."""
 

@@ -269,6 +269,15 @@ def condition(
     )
 
 
+def succeeded_reason(word: str) -> SucceededReason:
+    """The reason of the condition Succeeded that is written as `word`.
+
+    Raises:
+        StopIteration: there is none; words come from the core's own events.
+    """
+    return next(reason for reason in SucceededReason if reason.value == word)
+
+
 def find(conditions: Iterable[Condition], type_: ConditionType) -> Condition | None:
     """The condition of that type, None where it has not been set."""
     return next((each for each in conditions if each.type == type_.value), None)

@@ -34,7 +34,7 @@ def of(event: events.Event, current: state.State) -> Announcement | None:
 
 
 def _ended(event: events.Concluded) -> Announcement:
-    known = next(reason for reason in conditions.SucceededReason if reason.value == event.reason)
+    known = conditions.succeeded_reason(event.reason)
     kind = "Warning" if known.status is conditions.ConditionStatus.FALSE else "Normal"
     cause = event.conclusion.root_cause if event.conclusion else None
     message = cause.statement if cause and event.reason == "RootCauseFound" else event.message

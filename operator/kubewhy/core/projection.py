@@ -150,7 +150,7 @@ def _conditions(
 def _succeeded(current: state.State) -> tuple[conditions.SucceededReason, str]:
     reasons = conditions.SucceededReason
     if current.concluded is not None:
-        return _by_word(current.concluded.reason), current.concluded.message
+        return conditions.succeeded_reason(current.concluded.reason), current.concluded.message
     if current.suspended:
         return reasons.SUSPENDED, ""
     return reasons.RUNNING, ""
@@ -237,10 +237,6 @@ def _actions(actions: Iterable[conclusion.Action]) -> tuple[status.Action, ...]:
         status.Action(description=item.description, command=item.command or None)
         for item in actions
     )
-
-
-def _by_word(word: str) -> conditions.SucceededReason:
-    return next(reason for reason in conditions.SucceededReason if reason.value == word)
 
 
 _NOT_SEEN = frozenset(

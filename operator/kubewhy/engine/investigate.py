@@ -181,7 +181,7 @@ async def _patiently(read: Callable[[], Awaitable[None]]) -> None:
         try:
             await read()
         except errors.JournalUnavailable:
-            await asyncio.sleep(ledger.RETRY_SECONDS[min(tries, len(ledger.RETRY_SECONDS) - 1)])
+            await asyncio.sleep(ledger.pause_seconds(tries))
             tries += 1
         else:
             return

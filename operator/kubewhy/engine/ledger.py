@@ -13,6 +13,12 @@ from kubewhy.engine import codec
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Pauses between tries while the journal can't be written; the last one repeats."""
 
+
+def pause_seconds(tries: int) -> float:
+    """The pause after that many failed tries."""
+    return RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
+
+
 Listener = Callable[[ports.RunKey, events.Event, state.State], None]
 """Told of each event after it is stored and applied; must neither block nor raise."""
 
@@ -107,7 +113,7 @@ class Ledger:
                 await self._journal.append(self.key, batch)
             except errors.JournalUnavailable:
                 self.unavailable_since = self.unavailable_since or self.clock.now()
-                await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
+                await asyncio.sleep(pause_seconds(tries))
                 tries += 1
             else:
                 self.unavailable_since = None
